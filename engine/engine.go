@@ -322,14 +322,14 @@ func (e *Engine) Release(ctx context.Context, name string, how release.Mode, cau
 	return b.release.All(ctx, how, cause)
 }
 
-// SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. None where the box
-// does not run.
-func (e *Engine) SnapshotRevisions(name string) []string {
+// SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. known is false where the box
+// does not run yet, or any more: nobody has seen all of its resources then.
+func (e *Engine) SnapshotRevisions(name string) (revisions []string, known bool) {
 	b := e.box(name)
 	if b == nil || !b.running() {
-		return nil
+		return nil, false
 	}
-	return b.cycles.SnapshotRevisions()
+	return b.cycles.SnapshotRevisions(), true
 }
 
 // Unneeded says what a box need not watch any more: kinds that its plan does not make, and of which neither the box nor a former one has

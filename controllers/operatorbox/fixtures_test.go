@@ -69,6 +69,8 @@ type fakeEngine struct {
 	stuck    *engine.StuckError           // what runs does not stop
 	ended    bool                         // it does not run any more
 
+	snapshots []string // revisions that resources would go back to
+
 	left  []types.NamespacedName // of Release
 	fails error                  // of Release
 	how   release.Mode
@@ -89,11 +91,13 @@ func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
 	return nil
 }
 
-func (e *fakeEngine) Leading() bool                   { return !e.follower }
-func (e *fakeEngine) Plan(box string) *pipeline.Plan  { return e.plans[box] }
-func (e *fakeEngine) Settling() time.Duration         { return e.settling }
-func (*fakeEngine) SnapshotRevisions(string) []string { return nil }
-func (e *fakeEngine) Withheld(string) []access.Right  { return e.withheld }
+func (e *fakeEngine) Leading() bool                  { return !e.follower }
+func (e *fakeEngine) Plan(box string) *pipeline.Plan { return e.plans[box] }
+func (e *fakeEngine) Settling() time.Duration        { return e.settling }
+func (e *fakeEngine) SnapshotRevisions(box string) (revisions []string, known bool) {
+	return e.snapshots, e.plans[box] != nil
+}
+func (e *fakeEngine) Withheld(string) []access.Right { return e.withheld }
 func (e *fakeEngine) Report(box string) (report health.Report, ok bool) {
 	report, ok = e.reports[box]
 	return report, ok

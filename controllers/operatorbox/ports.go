@@ -85,7 +85,7 @@ type SubControllers interface {
 // Findings are what the engine has found of boxes that run.
 type Findings interface {
 	Report(box string) (health.Report, bool)
-	SnapshotRevisions(box string) []string
+	SnapshotRevisions(box string) (revisions []string, known bool)
 	Unneeded(box string) (kinds []schema.GroupVersionKind, namespaces bool)
 	Withheld(box string) []access.Right
 }

@@ -24,9 +24,12 @@ func (h *historian) keep(ctx context.Context, s *scope) (stop bool, err error) {
 	if !h.Engine.Leading() {
 		return false, nil
 	}
-	err = h.Revisions.Keep(ctx, s.box, func(ctx context.Context) ([]string, error) {
+	err = h.Revisions.Keep(ctx, s.box, func(ctx context.Context) (spared []string, known bool, err error) {
+		if spared, known = h.Engine.SnapshotRevisions(s.box.Name); !known {
+			return nil, false, nil
+		}
 		good, err := h.knownGood(ctx, s.box.Name)
-		return append(h.Engine.SnapshotRevisions(s.box.Name), good), err
+		return append(spared, good), true, err
 	})
 	if err == nil {
 		return false, nil

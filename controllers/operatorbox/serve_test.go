@@ -386,3 +386,39 @@ func TestAnEngineThatDoesNotRunIsNoError(t *testing.T) {
 	box, _ := p.serves(t, "shop")
 	g.Expect(condition(box, v1alpha1.ConditionReady)).To(HavePrefix("True Running"))
 }
+
+// What resources would go back to is known once the box runs. Until then nothing is removed, also where the box has changed while no process ran.
+func TestWhatResourcesGoBackToOutlivesARestart(t *testing.T) {
+	g := NewWithT(t)
+	p := running(t)
+	box, _ := p.serves(t, "shop")
+	first := box.Status.Revision
+	p.engine.snapshots = []string{first}
+	says := func(workers int32) {
+		t.Helper()
+		p.edit(t, func(b *v1alpha1.OperatorBox) {
+			b.Spec.Workers, b.Spec.RevisionHistoryLimit = new(workers), new(int32(1))
+		})
+		p.serves(t, "shop")
+		p.engine.reports = map[string]health.Report{"shop": {Phase: health.Running, Revision: p.engine.Plan("shop").Revision}}
+		box, _ := p.serves(t, "shop")
+		g.Expect(box.Status.Revision).To(Equal(p.engine.Plan("shop").Revision), "that is what runs now")
+	}
+	kept := func() bool {
+		err := p.kube.Get(t.Context(), types.NamespacedName{Namespace: "our-system", Name: first}, &appsv1.ControllerRevision{})
+		g.Expect(client.IgnoreNotFound(err)).NotTo(HaveOccurred())
+		return err == nil
+	}
+	for workers := range int32(3) {
+		says(workers + 4)
+	}
+	g.Expect(kept()).To(BeTrue(), "while it runs")
+
+	p.restart()
+	p.engine.plans, p.engine.reports, p.engine.snapshots = nil, nil, nil
+	says(8)
+	g.Expect(kept()).To(BeTrue(), "after a restart")
+
+	says(9)
+	g.Expect(kept()).To(BeFalse(), "and no resource goes back to it")
+}

@@ -51,8 +51,8 @@ func NewStore(c client.Client, live client.Reader, namespace string) *Store {
 }
 
 // Spare names revisions that stay though they are old. It may look through all resources of a box, so it is only asked where something would
-// be removed.
-type Spare func(ctx context.Context) ([]string, error)
+// be removed. Where it is not known which these are, as after a start of the process, none is removed until the next spec is kept.
+type Spare func(ctx context.Context) (spared []string, known bool, err error)
 
 // Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
 // It costs one request where a former process has stored the revision, and none where this one has.
@@ -140,8 +140,8 @@ func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []apps
 	if len(old) <= left {
 		return nil
 	}
-	spared, err := spare(ctx)
-	if err != nil {
+	spared, known, err := spare(ctx)
+	if err != nil || !known {
 		return err
 	}
 	for i := range old[left:] {

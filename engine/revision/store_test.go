@@ -93,7 +93,7 @@ func (h *history) says(t *testing.T, what, before string, spare ...string) {
 }
 
 func sparing(names ...string) Spare {
-	return func(context.Context) ([]string, error) { return names, nil }
+	return func(context.Context) ([]string, bool, error) { return names, true, nil }
 }
 
 func (h *history) object(t *testing.T, what string) *appsv1.ControllerRevision {
@@ -129,9 +129,9 @@ func TestNobodyIsAskedWhatToSpareWhereNothingIsPruned(t *testing.T) {
 	h := newHistory(t)
 	asked := 0
 	keep := func(what, before string) error {
-		return h.Keep(t.Context(), saying(what, before), func(context.Context) ([]string, error) {
+		return h.Keep(t.Context(), saying(what, before), func(context.Context) ([]string, bool, error) {
 			asked++
-			return []string{revisionOf("a")}, nil
+			return []string{revisionOf("a")}, true, nil
 		})
 	}
 	for i, what := range []string{"a", "b", "c"} { // one that runs, and two that are kept
@@ -143,6 +143,18 @@ func TestNobodyIsAskedWhatToSpareWhereNothingIsPruned(t *testing.T) {
 	g.Expect(keep("d", "d")).To(Succeed())
 	g.Expect(asked).To(Equal(1))
 	h.keeps(t, map[string]int64{"a": 1, "b": 2, "c": 3, "d": 4})
+}
+
+func TestNothingIsPrunedWhileItIsNotKnownWhatToSpare(t *testing.T) {
+	g := NewWithT(t)
+	h := newHistory(t)
+	h.says(t, "a", "")
+	h.says(t, "b", "a")
+	h.says(t, "c", "b")
+	g.Expect(h.Keep(t.Context(), saying("d", "c"), func(context.Context) ([]string, bool, error) { return nil, false, nil })).To(Succeed())
+	h.keeps(t, map[string]int64{"a": 1, "b": 2, "c": 3, "d": 4})
+	h.says(t, "e", "d", revisionOf("a"))
+	h.keeps(t, map[string]int64{"a": 1, "c": 3, "d": 4, "e": 5})
 }
 
 func TestWhatRunsAndWhatIsSparedIsNotPruned(t *testing.T) {

@@ -191,8 +191,8 @@ func (c *compiler) declarations() {
 	c.plan.declared = c.declared
 	c.plan.OnCreateIDs = c.declared.OnceIDs()
 	c.plan.ChildKinds = c.declared.Kinds()
-	c.Fail(uniqueObjects(c.declared.Live)...)
-	c.Fail(uniqueObjects(c.declared.OnRollback)...)
+	c.Fail(uniqueObjects(c.declared.Live, c.Wrong)...)
+	c.Fail(uniqueObjects(c.declared.OnRollback, c.Wrong)...)
 	c.Fail(patches.Rivals(c.declared)...)
 	c.Fail(items.Mistakes(c.declared)...)
 	if !c.Env.AllKinds {

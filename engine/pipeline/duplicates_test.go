@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
@@ -146,6 +147,25 @@ func TestDeclarationsOfOneObject(t *testing.T) {
 			}
 			g.Expect(errs).To(gomega.HaveLen(1))
 			g.Expect(errs[0].Error()).To(gomega.Equal(tc.wrong + fmt.Sprintf(same, tc.of)))
+		})
+	}
+}
+
+// A name that is a mistake is reported as that, and not as one that another declaration has.
+func TestAMistakenNameIsNoName(t *testing.T) {
+	for name, box := range map[string]string{
+		"two mistakes":           `onReconcile: {configmaps: [{id: a, name: "{{ randAlpha 5 }}"}, {id: b, name: "{{ randAlpha 5 }}"}]}`,
+		"beside a default name":  `onReconcile: {configmaps: [{id: a}, {id: b, name: "{{ nothing }}"}]}`,
+		"before a default name":  `onReconcile: {configmaps: [{id: a, name: "{{ nothing }}"}, {id: b}]}`,
+		"beside another mistake": `onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x, when: [{field: nothing, equals: y}]}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, box), Env{CRD: websites(t)})
+			g.Expect(errs).NotTo(gomega.BeEmpty())
+			for _, err := range errs {
+				g.Expect(err.Type).NotTo(gomega.Equal(field.ErrorTypeDuplicate), err.Error())
+			}
 		})
 	}
 }

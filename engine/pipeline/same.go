@@ -18,13 +18,13 @@ type writtenObject struct {
 
 // uniqueObjects reports declarations of a group that make one object, whatever the resource is: of the same kind, in whatever version, with the same
 // texts for name and namespace. At a resource it would be a DuplicateChild, with the first of them made already. A gate may see that never both act, a
-// loop may have no item, and what one template gives whole is not known.
-func uniqueObjects(group []*declare.Declaration) field.ErrorList {
+// loop may have no item, and what one template gives whole is not known. What is wrong is reported for itself: its name may not be the one that is meant.
+func uniqueObjects(group []*declare.Declaration, wrong func(at string) bool) field.ErrorList {
 	var errs field.ErrorList
 	first := map[writtenObject]*declare.Declaration{}
 	for _, d := range group {
 		kind := d.Kinds.Only().GroupKind()
-		if d.Gated || d.Loop != nil || d.Whole || kind.Empty() {
+		if d.Gated || d.Loop != nil || d.Whole || kind.Empty() || wrong(d.Where) {
 			continue
 		}
 		key := writtenObject{kind: kind, namespace: textOf(d.Namespace, "namespace"), name: textOf(d.Name, "name")}

@@ -53,6 +53,14 @@ type Box struct {
 // Fail adds mistakes to what is wrong with the box.
 func (b *Box) Fail(errs ...*field.Error) { b.errs = append(b.errs, errs...) }
 
+// Wrong says whether there is a mistake in a field, or below it.
+func (b *Box) Wrong(at string) bool {
+	return slices.ContainsFunc(b.errs, func(known *field.Error) bool {
+		rest, below := strings.CutPrefix(known.Field, at)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
 // failOnce adds mistakes, but for those that are known.
 func (b *Box) failOnce(errs field.ErrorList) {
 	for _, e := range errs {

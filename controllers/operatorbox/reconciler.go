@@ -134,15 +134,10 @@ func (r *Reconciler) MarkAll(ctx context.Context) error {
 // Reconcile brings one box to what its spec says. It is idempotent.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) {
-		// The box has changed since the cache last saw it. That is no error, and must not count as one in the metrics: its event is on the
-		// way.
-		ctrl.LoggerFrom(ctx).V(1).Info("Read an old OperatorBox", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleDelay}, nil
-	}
-	if errors.Is(err, engine.ErrNotStarted) {
-		// The engine begins and ends beside the controllers. A process that is asked to end must not log an error for that.
-		ctrl.LoggerFrom(ctx).V(1).Info("Awaiting the engine", "reason", err.Error())
+	if apierrors.IsConflict(err) || errors.Is(err, engine.ErrNotStarted) {
+		// Either the box has changed since the cache last saw it, and its event is on the way; or the engine begins, or ends, beside the
+		// controllers. Neither is an error, nor must it count as one in the metrics.
+		ctrl.LoggerFrom(ctx).V(1).Info("Trying again in a moment", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	}
 	return result, err

@@ -210,7 +210,7 @@ func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, l
 		i.begun(ctx, res, box)
 	}
 	i.overdue(ctx, res, box)
-	res.held()
+	res.notMade()
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
 }

@@ -86,15 +86,27 @@ func (i *Inspector) overdue(ctx context.Context, res *Resource, box *v1alpha1.Op
 	res.Unknown, res.Reason = false, v1alpha1.ReasonOverdue
 }
 
-// held says of the children that nothing keeps from being made that the reconcile which is to make them has not ended.
-func (r *Resource) held() {
-	if r.Reason != reasonFirst && r.Reason != v1alpha1.ReasonOverdue {
-		return
-	}
+// notMade says of the children that nothing seems to keep from being made what does, as far as the resource says it: no child is rendered here, and
+// nothing is tried to be written.
+func (r *Resource) notMade() {
 	for n := range r.Declarations {
 		d := &r.Declarations[n]
-		if rest, found := strings.CutPrefix(d.Reason, overview.Unhindered); found && d.State == overview.StateMissing {
+		rest, unhindered := strings.CutPrefix(d.Reason, overview.Unhindered)
+		if !unhindered || d.State != overview.StateMissing {
+			continue
+		}
+		failed, ofGroup := strings.CutPrefix(r.Message, d.Group+": ")
+		why, ofIt := strings.CutPrefix(failed, d.Declaration+": ")
+		switch {
+		case r.Reason == reasonFirst || r.Reason == v1alpha1.ReasonOverdue:
 			d.Reason = "the reconcile that is to make it has not ended" + rest
+		case why == d.Reason: // of an object of others it is said by what its declarations say
+		case ofIt && ofGroup:
+			d.State, d.Reason = overview.StateError, why
+		case ofIt:
+			d.State, d.Reason = overview.StateWaiting, why
+		case ofGroup:
+			d.Reason = "the last reconcile failed" + rest
 		}
 	}
 }

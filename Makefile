@@ -61,7 +61,8 @@ clean: cluster-down ## Remove everything that was built; ends the local cluster.
 
 .PHONY: demo
 demo: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Start a cluster and the manager, apply a sample, show what was made.
-	$(GO) run ./test/demo
+	$(GO) build -o $(BIN)/demo ./test/demo
+	exec $(BIN)/demo
 
 .PHONY: cluster-up
 cluster-up: $(BIN)/orkestra-cluster ## Start a local Kubernetes in the background (no containers).
@@ -81,6 +82,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
+	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" wait --for=condition=Established crd --all --timeout=1m >/dev/null; \
 	$(BIN)/$(MANAGER) ui --kubeconfig "$$kubeconfig" & trap "kill $$! 2>/dev/null || true" EXIT; \
 	$(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
 

@@ -5,10 +5,13 @@ package center
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -166,12 +169,23 @@ func (c *Center) Page(ctx context.Context, name string, q rows.Query) (*api.Rows
 	return page, nil
 }
 
-// KindOf is the kind of a box's resources. The error is NotFound where it has none.
+// Unserved is the error of asking for the resources of a box that serves none, a conflict: the box is there, and its conditions say why.
+func Unserved(box *v1alpha1.OperatorBox, why string) error {
+	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		why = ready.Reason + ": " + ready.Message
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: fmt.Sprintf("OperatorBox %q serves no resources: %s", box.Name, why),
+	}}
+}
+
+// KindOf is the kind of a box's resources. The error is that of Unserved where it has none.
 func KindOf(box *v1alpha1.OperatorBox) (schema.GroupVersionKind, error) {
 	crd := box.Status.CRD
 	_, group, found := strings.Cut(crd.Name, ".")
 	if crd.Kind == "" || !found {
-		return schema.GroupVersionKind{}, apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
+		return schema.GroupVersionKind{}, Unserved(box, "no manager has looked for its CRD yet")
 	}
 	return schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}, nil
 }

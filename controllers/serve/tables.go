@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -46,7 +45,7 @@ func newTables(s *Source) *tables { return &tables{source: s} }
 func (t *tables) of(box *v1alpha1.OperatorBox) (*rows.Table, []string, error) {
 	running := t.source.Caches.Box(box.Name)
 	if running == nil {
-		return nil, nil, fmt.Errorf("OperatorBox %q does not run, so that nobody watches its resources: its conditions say why", box.Name)
+		return nil, nil, center.Unserved(box, "it does not run here")
 	}
 	plan := running.Plan()
 	notes := center.NotesOn(plan)

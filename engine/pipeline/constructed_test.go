@@ -118,7 +118,7 @@ func TestMistakesInBoxesWithConstructors(t *testing.T) {
 		`reconciler: {default: false, constructor: {location: a, function: make}}`:                                      `spec.reconciler.constructor.function: Invalid value: "make": wanted the name of an exported Go function`,
 		`reconciler: {default: false, constructor: {location: a}}`:                                                      "spec.reconciler.constructor.function: Required",
 		`reconciler: {default: false, constructor: {function: A}}`:                                                      "spec.reconciler.constructor.location: Required",
-		`reconciler: {default: false, constructor: {location: example.com/op, function: Nw}}`:                           `the manager has no such function, did you mean "example.com/op.New"?; it has 1: orkestra manager --list-functions`,
+		`reconciler: {default: false, constructor: {location: example.com/op, function: Nw}}`:                           `the manager has no such function, did you mean "example.com/op.New"?; it has 1, which its command ` + "`manager --list-functions`" + ` lists`,
 		`reconciler: {default: false, constructor: {location: example.com/op, function: Hooks}}`:                        "it gives hooks, and no reconciler: name it in spec.reconciler.hooks",
 		`reconciler: {default: false, constructor: ` + named + `, alias: a-b}}`:                                         "wanted a Go identifier",
 		`reconciler: {default: false, constructor: ` + named + `, args: [a]}}`:                                          "spec.reconciler.constructor.args: Invalid value",

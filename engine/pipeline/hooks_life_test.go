@@ -537,7 +537,7 @@ func TestMistakesInBoxesWithHooks(t *testing.T) {
 		`reconciler: {hooks: {function: F}}`:                                                                             "spec.reconciler.hooks.location: Required",
 		`reconciler: {hooks: {location: a}}`:                                                                             "spec.reconciler.hooks.function: Required",
 		`reconciler: {hooks: {location: example.com/another, function: SomethingElse}}`:                                  `the manager has no such function; it has example.com/op.Typed alone`,
-		`reconciler: {hooks: {location: example.com/op, function: Typd}}`:                                                `did you mean "example.com/op.Typed"?; it has 1: orkestra manager --list-functions`,
+		`reconciler: {hooks: {location: example.com/op, function: Typd}}`:                                                `did you mean "example.com/op.Typed"?; it has 1, which its command ` + "`manager --list-functions`" + ` lists`,
 		`reconciler: {hooks: {location: example.com/op, function: Typed}}`:                                               "spec.apiTypes: Required",
 		typed + `{location: k8s.io/api/core/v1, object: ConfigMap}`:                                                      "it is the Go type of v1 ConfigMap, and the box serves demo.example.com/v1 Website",
 		typed + `{location: other, object: ConfigMap}`:                                                                   "Typed takes ConfigMap of k8s.io/api/core/v1",

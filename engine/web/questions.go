@@ -78,6 +78,8 @@ func statusOf(err error) int {
 		return http.StatusForbidden
 	case apierrors.IsUnauthorized(err):
 		return http.StatusUnauthorized
+	case apierrors.IsConflict(err):
+		return http.StatusConflict
 	case apierrors.IsTooManyRequests(err):
 		return http.StatusTooManyRequests
 	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):

@@ -121,13 +121,14 @@ func TestProblems(t *testing.T) {
 		err    error
 		status int
 	}{
-		"not found":          {fmt.Errorf("reading: %w", apierrors.NewNotFound(boxes, "x")), http.StatusNotFound},
-		"forbidden":          {apierrors.NewForbidden(boxes, "x", errors.New("no")), http.StatusForbidden},
-		"unauthorized":       {apierrors.NewUnauthorized("no"), http.StatusUnauthorized},
-		"too many":           {apierrors.NewTooManyRequestsError("later"), http.StatusTooManyRequests},
-		"out of reach":       {fmt.Errorf("asking: %w", context.DeadlineExceeded), http.StatusServiceUnavailable},
-		"anything else":      {errors.New("odd"), http.StatusInternalServerError},
-		"a server that ails": {apierrors.NewServiceUnavailable("down"), http.StatusServiceUnavailable},
+		"not found":                 {fmt.Errorf("reading: %w", apierrors.NewNotFound(boxes, "x")), http.StatusNotFound},
+		"forbidden":                 {apierrors.NewForbidden(boxes, "x", errors.New("no")), http.StatusForbidden},
+		"unauthorized":              {apierrors.NewUnauthorized("no"), http.StatusUnauthorized},
+		"too many":                  {apierrors.NewTooManyRequestsError("later"), http.StatusTooManyRequests},
+		"out of reach":              {fmt.Errorf("asking: %w", context.DeadlineExceeded), http.StatusServiceUnavailable},
+		"of a box that serves none": {apierrors.NewConflict(schema.GroupResource{Resource: "operatorboxes"}, "shop", errors.New("it does not compile")), http.StatusConflict},
+		"anything else":             {errors.New("odd"), http.StatusInternalServerError},
+		"a server that ails":        {apierrors.NewServiceUnavailable("down"), http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, r := NewWithT(t), ask(serverOf(&canned{err: tc.err}), http.MethodGet, "/api/v1/fleet")

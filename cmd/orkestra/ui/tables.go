@@ -95,7 +95,7 @@ func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 func (t *tables) open(ctx context.Context, box *v1alpha1.OperatorBox, kind schema.GroupVersionKind) (*table, error) {
 	plan, err := t.source.Plan(ctx, box)
 	if err != nil {
-		return nil, fmt.Errorf("which resources the box selects is not known: %w", err)
+		return nil, center.Unserved(box, err.Error())
 	}
 	// A watch that is refused is tried for ever, without a word: whether it may be is asked before.
 	list := &metav1.PartialObjectMetadataList{}

@@ -83,7 +83,7 @@ func unknown(at *field.Path, name string, known []string) *field.Error {
 	hint := "; it has none: run a manager that was built with it (docs/how-to/hooks.md)"
 	if len(known) > 0 {
 		near := suggest.DidYouMean(name, known)
-		hint = near + fmt.Sprintf("; it has %d: orkestra manager --list-functions", len(known))
+		hint = near + fmt.Sprintf("; it has %d, which its command `manager --list-functions` lists", len(known))
 		if near == "" && len(known) == 1 {
 			hint = fmt.Sprintf("; it has %s alone", known[0])
 		}

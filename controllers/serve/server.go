@@ -30,6 +30,8 @@ type Options struct {
 	Anonymous *person.Person
 	// Hosts are the names, without ports, at which browsers reach the page. Addresses and localhost need no name.
 	Hosts []string
+	// Proxy says which proxies may say who asks. nil: none.
+	Proxy *web.ProxyOptions
 }
 
 // Server serves the page. It implements manager.Runnable.
@@ -53,7 +55,15 @@ func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.Passiv
 		// One protocol, as for metrics: resets and floods of HTTP/2 have exhausted servers.
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 	}
-	s.guard = web.NewGuard(web.Doors{Tokens: tokens, Anonymous: o.Anonymous, Hosts: o.Hosts, Clock: clk, Log: log}, s.pages)
+	doors := web.Doors{Tokens: tokens, Anonymous: o.Anonymous, Hosts: o.Hosts, Clock: clk, Log: log}
+	if o.Proxy != nil {
+		var err error
+		if doors.Proxy, err = web.NewProxy(*o.Proxy, clk, log); err != nil {
+			return nil, err //nolint:wrapcheck // it says what it has read
+		}
+		s.askForCertificates(doors.Proxy)
+	}
+	s.guard = web.NewGuard(doors, s.pages)
 	if o.CertDir == "" {
 		certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
 		if err != nil {
@@ -72,6 +82,16 @@ func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.Passiv
 	}
 	s.watcher, s.tls.GetCertificate = watcher, watcher.GetCertificate
 	return s, nil
+}
+
+// askForCertificates asks who connects for a certificate of one of the CAs of proxies, which browsers do not have. Who has none is no proxy.
+func (s *Server) askForCertificates(proxy *web.Proxy) {
+	s.tls.ClientAuth = tls.RequestClientCert
+	s.tls.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		now := s.tls.Clone()
+		now.GetConfigForClient, now.ClientCAs = nil, proxy.CAs()
+		return now, nil
+	}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: followers serve, too.

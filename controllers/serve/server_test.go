@@ -3,9 +3,15 @@ package serve
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -152,4 +158,46 @@ func TestConnectionsAreBounded(t *testing.T) {
 	g.Expect(first.Close()).To(Succeed())
 	g.Eventually(spoken, "10s").Should(Receive(BeNil()))
 	g.Expect(second.Close()).To(Succeed())
+}
+
+// TestProxiesShowCertificates: who connects is asked for a certificate of the CA that is given, and who has none gets in in other ways alone.
+func TestProxiesShowCertificates(t *testing.T) {
+	g := NewWithT(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "front"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, // it is its own CA
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	g.Expect(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)).To(Succeed())
+	_, err = NewServer(Options{Proxy: &web.ProxyOptions{CAFile: file + ".not"}}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	g.Expect(err).To(MatchError(ContainSubstring("reading the CA of proxies")))
+
+	at := serving(t, Options{Proxy: &web.ProxyOptions{CAFile: file, Names: []string{"front"}, UserHeader: "X-User", GroupHeader: "X-Group"}}, func(*Server) {})
+	connect(t, at)
+	status := func(shows bool) (code int, asked [][]byte) {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, GetClientCertificate: func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			asked = r.AcceptableCAs
+			if !shows {
+				return &tls.Certificate{}, nil
+			}
+			return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+		}}}
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+"/", nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("X-User", "ann")
+		r, err := transport.RoundTrip(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Body.Close()).To(Succeed())
+		return r.StatusCode, asked
+	}
+	code, asked := status(true)
+	g.Expect(code).To(Equal(http.StatusOK))
+	g.Expect(asked).To(HaveLen(1), "browsers ask people for a certificate only if they have one of these CAs")
+	code, _ = status(false)
+	g.Expect(code).To(Equal(http.StatusForbidden))
 }

@@ -21,6 +21,8 @@ type Tokens interface {
 type Doors struct {
 	// Tokens are those that the header Authorization has.
 	Tokens Tokens
+	// Proxy believes proxies who asks; nil: no proxy is.
+	Proxy *Proxy
 	// Anonymous is as whom those count who do not say who they are; nil: they are refused.
 	Anonymous *person.Person
 	// Hosts are the names, without ports, at which browsers reach the page. Addresses and localhost need no name.
@@ -30,8 +32,8 @@ type Doors struct {
 	Log   logr.Logger
 }
 
-// Guard lets in whom it knows: who sends the token of a Kubernetes user in the header Authorization, and where it is said as whom they count, those
-// who send none. Everything behind it has the person in its context.
+// Guard lets in whom it knows: whom a trusted proxy names, who sends the token of a Kubernetes user in the header Authorization, and where it is said
+// as whom they count, those who say nothing. Everything behind it has the person in its context.
 type Guard struct {
 	Doors
 
@@ -49,10 +51,11 @@ func NewGuard(d Doors, next http.Handler) *Guard {
 const (
 	notSaid = `Nobody has said who asks. Send the header "Authorization: Bearer TOKEN" with the token of a Kubernetes user, such as kubectl create token gives, ` +
 		`have a proxy send it, or name in the chart's web.anonymous as whom everybody counts. On a laptop, orkestra ui shows the same page`
-	notKnown = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
-	saidMore = "The request has more than one header Authorization, so that nobody knows who asks: send one"
-	notAsked = "Whose the token is could not be found out, because the API server did not answer: try again in a moment. The log of the manager says more"
-	tooMany  = "Too many tokens are sent that were not seen before: try again in a moment"
+	notKnown  = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
+	saidMore  = "The request has more than one header Authorization, so that nobody knows who asks: send one"
+	notAsked  = "Whose the token is could not be found out, because the API server did not answer: try again in a moment. The log of the manager says more"
+	elsewhere = "A page of another origin has had the browser ask. Open the Control Center itself"
+	tooMany   = "Too many tokens are sent that were not seen before: try again in a moment"
 )
 
 // refusal is why somebody is not let in.
@@ -66,6 +69,8 @@ type entry struct {
 	who person.Person
 	// byItself says that a browser shows who that is by itself, whichever page has it ask.
 	byItself bool
+	// byProxy says that a proxy has said so: which names lead to it is not for this server to know.
+	byProxy bool
 	// still says whether the person would be let in now; nil: for as long as the request goes on.
 	still func(ctx context.Context) bool
 }
@@ -78,8 +83,11 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, refused := g.enter(r)
-	if refused == nil && e.byItself {
+	if refused == nil && e.byItself && !e.byProxy {
 		refused = g.hosts.refuse(r)
+	}
+	if refused == nil && e.byItself && isFromElsewhere(r) {
+		refused = &refusal{status: http.StatusForbidden, why: elsewhere}
 	}
 	if refused == nil && !g.rates.accept(e.who) {
 		refused = &refusal{status: http.StatusTooManyRequests, why: "You ask more often than the page does: try again in a moment"}
@@ -97,6 +105,9 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // enter finds out who asks.
 func (g *Guard) enter(r *http.Request) (*entry, *refusal) {
+	if e, refused := g.Proxy.enter(r); e != nil || refused != nil {
+		return e, refused
+	}
 	given := r.Header.Values("Authorization")
 	switch {
 	case len(given) > 1:

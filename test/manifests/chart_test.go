@@ -157,6 +157,10 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"port of the page":    {`web={"enabled": true, "port": 9000}`, "web-bind-address", ":9000"},
 		"page's certificate":  {`web={"enabled": true, "certSecret": "x"}`, "web-cert-dir", "/etc/orkestra/web"},
 		"name of the page":    {`web={"enabled": true, "hosts": ["a.example.com"]}`, "web-hosts", "a.example.com"},
+		"proxies":             {`web={"enabled": true, "proxy": {"caSecret": "x"}}`, "web-proxy-ca-file", "/etc/orkestra/web-proxy/ca.crt"},
+		"names of proxies":    {`web={"enabled": true, "proxy": {"caSecret": "x", "names": ["a b"]}}`, "web-proxy-names", "a b"},
+		"header of the user":  {`web={"enabled": true, "proxy": {"caSecret": "x", "userHeader": "X-U"}}`, "web-proxy-user-header", "X-U"},
+		"header of groups":    {`web={"enabled": true, "proxy": {"caSecret": "x", "groupHeader": "X-G"}}`, "web-proxy-group-header", "X-G"},
 		"everybody":           {`web={"enabled": true, "anonymous": {"user": "visitor"}}`, "web-anonymous-user", "visitor"},
 		"groups of everybody": {`web={"enabled": true, "anonymous": {"user": "visitor", "groups": ["a"]}}`, "web-anonymous-groups", "a"},
 		"tracing":             {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
@@ -186,7 +190,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user", "web-hosts"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -198,7 +202,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
+	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "proxy": {"caSecret": "x", "names": ["a"]}, "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

@@ -52,6 +52,9 @@ func TestChartRefuses(t *testing.T) {
 		"everybody on no page":        {[]string{`web.anonymous={"user": "a"}`}, "it needs web.enabled"},
 		"groups of nobody":            {[]string{`web={"enabled": true, "anonymous": {"groups": ["a"]}}`}, "name the user"},
 		"a name with a port":          {[]string{`web.hosts=["a.example.com:443"]`}, "/web/hosts/0"},
+		"proxies of nobody":           {[]string{`web={"enabled": true, "proxy": {"names": ["a"]}}`}, "name in web.proxy.caSecret who signs them"},
+		"proxies of no page":          {[]string{`web.proxy.caSecret="a"`}, "it needs web.enabled"},
+		"a header that is none":       {[]string{`web.proxy.userHeader="X User"`}, "/web/proxy/userHeader"},
 		"a sign-in that is none":      {[]string{`web.oidc={}`}, "'oidc' not allowed"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}

@@ -46,4 +46,8 @@ func TestWhoReachesThePage(t *testing.T) {
 	mounted := only[appsv1.Deployment](t, helm(t, `web={"enabled": true, "certSecret": "cert"}`), "Deployment").Spec.Template.Spec
 	g.Expect(mounted.Volumes).To(ContainElement(HaveField("Secret.SecretName", "cert")))
 	g.Expect(mounted.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", "/etc/orkestra/web")))
+
+	proxied := only[appsv1.Deployment](t, helm(t, `web={"enabled": true, "proxy": {"caSecret": "ca"}}`), "Deployment").Spec.Template.Spec
+	g.Expect(proxied.Volumes).To(ContainElement(And(HaveField("Secret.SecretName", "ca"), HaveField("Secret.Items", HaveExactElements(HaveField("Key", "ca.crt"))))))
+	g.Expect(proxied.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", "/etc/orkestra/web-proxy")))
 }

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/textproto"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http/httpguts"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/orkspace/orkestra/controllers/serve"
+	serveweb "github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
@@ -16,6 +19,7 @@ import (
 type web struct {
 	address, certDir, anonymous string
 	groups, hosts               []string
+	proxy                       serveweb.ProxyOptions
 }
 
 func (w *web) bind(fs *pflag.FlagSet) {
@@ -23,6 +27,11 @@ func (w *web) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
 	fs.StringSliceVar(&w.hosts, "web-hosts", nil,
 		"names, without ports, at which browsers reach the Control Center; others are refused where a browser shows by itself who asks; addresses and localhost need no name; repeatable")
+	fs.StringVar(&w.proxy.CAFile, "web-proxy-ca-file", "",
+		"file with the CAs that sign certificates of proxies, which may say by headers who asks for the Control Center; default: no proxy may, and such headers are refused")
+	fs.StringSliceVar(&w.proxy.Names, "web-proxy-names", nil, "common names of certificates of proxies; default: each that a CA of --web-proxy-ca-file has signed; repeatable")
+	fs.StringVar(&w.proxy.UserHeader, "web-proxy-user-header", serveweb.DefaultUserHeader, "header in which a proxy says the name of the user")
+	fs.StringVar(&w.proxy.GroupHeader, "web-proxy-group-header", serveweb.DefaultGroupHeader, "header in which a proxy says a group of the user, once for each group")
 	fs.StringVar(&w.anonymous, "web-anonymous-user", "", "user as whom those count who send no token to the Control Center; default: they are refused")
 	fs.StringSliceVar(&w.groups, "web-anonymous-groups", nil, "groups of that user; repeatable")
 }
@@ -30,8 +39,8 @@ func (w *web) bind(fs *pflag.FlagSet) {
 // options checks the flags; nil: the Control Center is not served.
 func (w *web) options() (*serve.Options, error) {
 	if w.address == "" || w.address == "0" {
-		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 {
-			return nil, errors.New("--web-cert-dir, --web-hosts, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
+		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 || w.proxy.CAFile != "" {
+			return nil, errors.New("--web-cert-dir, --web-hosts, --web-proxy-ca-file, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
 		}
 		return nil, nil //nolint:nilnil // it is served nowhere
 	}
@@ -44,6 +53,9 @@ func (w *web) options() (*serve.Options, error) {
 		}
 	}
 	o := &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
+	if err := w.setProxy(o); err != nil {
+		return nil, err
+	}
 	switch {
 	case w.anonymous != "":
 		o.Anonymous = &person.Person{Name: w.anonymous, Groups: w.groups}
@@ -51,4 +63,25 @@ func (w *web) options() (*serve.Options, error) {
 		return nil, errors.New("--web-anonymous-groups are those of --web-anonymous-user, and there is none")
 	}
 	return o, nil
+}
+
+// setProxy checks what is said of proxies.
+func (w *web) setProxy(o *serve.Options) error {
+	p := w.proxy
+	if p.CAFile == "" {
+		if len(p.Names) > 0 || p.UserHeader != serveweb.DefaultUserHeader || p.GroupHeader != serveweb.DefaultGroupHeader {
+			return errors.New("--web-proxy-names, --web-proxy-user-header and --web-proxy-group-header say how proxies are believed: name by --web-proxy-ca-file whose certificates they have")
+		}
+		return nil
+	}
+	for flag, header := range map[string]string{"--web-proxy-user-header": p.UserHeader, "--web-proxy-group-header": p.GroupHeader} {
+		if !httpguts.ValidHeaderFieldName(header) {
+			return fmt.Errorf("%s %q: wanted the name of a header, such as %s", flag, header, serveweb.DefaultUserHeader)
+		}
+	}
+	if textproto.CanonicalMIMEHeaderKey(p.UserHeader) == textproto.CanonicalMIMEHeaderKey(p.GroupHeader) {
+		return fmt.Errorf("--web-proxy-user-header and --web-proxy-group-header are both %q: wanted two headers", p.UserHeader)
+	}
+	o.Proxy = &p
+	return nil
 }

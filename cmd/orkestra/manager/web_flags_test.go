@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/orkspace/orkestra/controllers/serve"
+	serveweb "github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
@@ -25,6 +26,13 @@ func TestFlagsOfThePage(t *testing.T) {
 		"groups, nowhere":     {[]string{"--web-anonymous-groups=all"}, nil, "name by --web-bind-address where"},
 		"a name, nowhere":     {[]string{"--web-hosts=a"}, nil, "name by --web-bind-address where"},
 		"a name with a port":  {[]string{"--web-bind-address=:1", "--web-hosts=a:443"}, nil, `--web-hosts "a:443": wanted a name without a port`},
+		"a proxy":             {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-names=a,b", "--web-proxy-user-header=X-U", "--web-proxy-group-header=X-G"}, &serve.Options{Address: ":1", Proxy: &serveweb.ProxyOptions{CAFile: "/ca", Names: []string{"a", "b"}, UserHeader: "X-U", GroupHeader: "X-G"}}, ""},
+		"any proxy":           {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca"}, &serve.Options{Address: ":1", Proxy: &serveweb.ProxyOptions{CAFile: "/ca", UserHeader: "X-Remote-User", GroupHeader: "X-Remote-Group"}}, ""},
+		"a proxy, nowhere":    {[]string{"--web-proxy-ca-file=/ca"}, nil, "name by --web-bind-address where"},
+		"proxies of nobody":   {[]string{"--web-bind-address=:1", "--web-proxy-names=a"}, nil, "name by --web-proxy-ca-file whose certificates they have"},
+		"headers of nobody":   {[]string{"--web-bind-address=:1", "--web-proxy-user-header=X-U"}, nil, "name by --web-proxy-ca-file whose certificates they have"},
+		"no header":           {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=X G"}, nil, `--web-proxy-group-header "X G": wanted the name of a header`},
+		"one header for both": {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=x-remote-user"}, nil, "wanted two headers"},
 		"a folder, nowhere":   {[]string{"--web-cert-dir=/c", "--web-bind-address=0"}, nil, "name by --web-bind-address where"},
 		"groups without user": {[]string{"--web-bind-address=:1", "--web-anonymous-groups=all"}, nil, "--web-anonymous-groups are those of --web-anonymous-user, and there is none"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,17 @@ type Person struct {
 // Key is one text for each person who may have rights of their own.
 func (p Person) Key() string {
 	return fmt.Sprintf("%q %q %q %q %t", p.Name, p.UID, p.Groups, p.Extra, p.Shared)
+}
+
+// authenticated is the group of all who have said who they are, as the API server has it.
+const authenticated = "system:authenticated"
+
+// Authenticated gives groups with that of all who have said who they are: the API server adds it to those of everybody whom it knows itself.
+func Authenticated(groups []string) []string {
+	if slices.Contains(groups, authenticated) {
+		return groups
+	}
+	return append(slices.Clone(groups), authenticated)
 }
 
 // contextKey is that of the person in a context.

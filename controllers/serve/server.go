@@ -17,6 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
+	"github.com/orkspace/orkestra/engine/web/signin"
 	"github.com/orkspace/orkestra/engine/web/ui"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Hosts []string
 	// Proxy says which proxies may say who asks. nil: none.
 	Proxy *web.ProxyOptions
+	// SignIn says by which provider people sign in. nil: they can't.
+	SignIn *signin.Options
 }
 
 // Server serves the page. It implements manager.Runnable.
@@ -62,6 +65,13 @@ func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.Passiv
 			return nil, err //nolint:wrapcheck // it says what it has read
 		}
 		s.askForCertificates(doors.Proxy)
+	}
+	if o.SignIn != nil {
+		signs, err := signin.New(*o.SignIn, clk, log)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what it has read
+		}
+		doors.SignIn = signs
 	}
 	s.guard = web.NewGuard(doors, s.pages)
 	if o.CertDir == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
@@ -17,12 +18,26 @@ type Tokens interface {
 	Of(ctx context.Context, token string) (*person.Person, error)
 }
 
+// SignIn signs people in, and knows who has signed in.
+type SignIn interface {
+	// Handler serves what is below /auth/.
+	http.Handler
+	// Paths are where to sign in, by a link, and out, by a POST.
+	Paths() (in, out string)
+	// Of says whose session a request has; nil: it has none. The error says why the one that it has does not count.
+	Of(r *http.Request) (*person.Person, error)
+	// Forget has a browser forget its session.
+	Forget(w http.ResponseWriter)
+}
+
 // Doors are the ways in which somebody may be let in.
 type Doors struct {
 	// Tokens are those that the header Authorization has.
 	Tokens Tokens
 	// Proxy believes proxies who asks; nil: no proxy is.
 	Proxy *Proxy
+	// SignIn signs people in; nil: nobody can.
+	SignIn SignIn
 	// Anonymous is as whom those count who do not say who they are; nil: they are refused.
 	Anonymous *person.Person
 	// Hosts are the names, without ports, at which browsers reach the page. Addresses and localhost need no name.
@@ -51,17 +66,19 @@ func NewGuard(d Doors, next http.Handler) *Guard {
 const (
 	notSaid = `Nobody has said who asks. Send the header "Authorization: Bearer TOKEN" with the token of a Kubernetes user, such as kubectl create token gives, ` +
 		`have a proxy send it, or name in the chart's web.anonymous as whom everybody counts. On a laptop, orkestra ui shows the same page`
-	notKnown  = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
-	saidMore  = "The request has more than one header Authorization, so that nobody knows who asks: send one"
-	notAsked  = "Whose the token is could not be found out, because the API server did not answer: try again in a moment. The log of the manager says more"
-	elsewhere = "A page of another origin has had the browser ask. Open the Control Center itself"
-	tooMany   = "Too many tokens are sent that were not seen before: try again in a moment"
+	notSignedIn = "Nobody has signed in here. Sign in, or send the token of a Kubernetes user, as kubectl create token gives it, in the header Authorization"
+	notKnown    = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
+	saidMore    = "The request has more than one header Authorization, so that nobody knows who asks: send one"
+	notAsked    = "Whose the token is could not be found out, because the API server did not answer: try again in a moment. The log of the manager says more"
+	elsewhere   = "A page of another origin has had the browser ask. Open the Control Center itself"
+	tooMany     = "Too many tokens are sent that were not seen before: try again in a moment"
 )
 
 // refusal is why somebody is not let in.
 type refusal struct {
 	status int
 	why    string
+	over   bool // the session is: the browser forgets it
 }
 
 // entry is somebody who is let in.
@@ -71,6 +88,8 @@ type entry struct {
 	byItself bool
 	// byProxy says that a proxy has said so: which names lead to it is not for this server to know.
 	byProxy bool
+	// signIn and signOut are where that can be done; empty: it can't.
+	signIn, signOut string
 	// still says whether the person would be let in now; nil: for as long as the request goes on.
 	still func(ctx context.Context) bool
 }
@@ -80,6 +99,10 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	if r.ContentLength != 0 {
 		refuseBody(w, g.Clock)
+		return
+	}
+	if g.SignIn != nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+		g.open(w, r)
 		return
 	}
 	e, refused := g.enter(r)
@@ -93,14 +116,30 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refused = &refusal{status: http.StatusTooManyRequests, why: "You ask more often than the page does: try again in a moment"}
 	}
 	if refused != nil {
-		refused.tell(w)
+		g.tell(w, refused)
 		return
 	}
-	ctx := person.With(r.Context(), e.who)
-	if e.still != nil {
-		ctx = context.WithValue(ctx, stillKey{}, e.still)
-	}
+	ctx := context.WithValue(person.With(r.Context(), e.who), entryKey{}, e)
 	g.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// open serves what needs nobody: the sign-in, and the files of the page, which say nothing of the cluster.
+func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
+	refused := g.hosts.refuse(r)
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	// A browser always says where a request that changes something comes from.
+	unsaid := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
+	if refused == nil && (isFromElsewhere(r) || !reads && unsaid) {
+		refused = &refusal{status: http.StatusForbidden, why: elsewhere}
+	}
+	switch {
+	case refused != nil:
+		g.tell(w, refused)
+	case strings.HasPrefix(r.URL.Path, "/auth/"):
+		g.SignIn.ServeHTTP(w, r)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
 }
 
 // enter finds out who asks.
@@ -114,13 +153,47 @@ func (g *Guard) enter(r *http.Request) (*entry, *refusal) {
 		return nil, &refusal{status: http.StatusBadRequest, why: saidMore}
 	case len(given) == 1:
 		return g.byToken(r, given[0])
-	case g.Anonymous != nil:
+	}
+	if e, refused := g.bySession(r); e != nil || refused != nil {
+		return e, refused
+	}
+	if g.Anonymous != nil {
 		who := *g.Anonymous
 		who.Shared = true
-		return &entry{who: who, byItself: true}, nil
-	default:
-		return nil, &refusal{status: http.StatusUnauthorized, why: notSaid}
+		return &entry{who: who, byItself: true, signIn: g.signIn()}, nil
 	}
+	if g.SignIn != nil {
+		return nil, &refusal{status: http.StatusUnauthorized, why: notSignedIn}
+	}
+	return nil, &refusal{status: http.StatusUnauthorized, why: notSaid}
+}
+
+// bySession lets in who has signed in; nil: nobody has.
+func (g *Guard) bySession(r *http.Request) (*entry, *refusal) {
+	if g.SignIn == nil {
+		return nil, nil //nolint:nilnil // nobody can
+	}
+	who, err := g.SignIn.Of(r)
+	if err != nil {
+		return nil, &refusal{status: http.StatusUnauthorized, why: "Sign in once more: " + err.Error(), over: true}
+	}
+	if who == nil {
+		return nil, nil //nolint:nilnil // nobody has
+	}
+	_, out := g.SignIn.Paths()
+	return &entry{who: *who, byItself: true, signOut: out, still: func(context.Context) bool {
+		now, err := g.SignIn.Of(r)
+		return now != nil && err == nil
+	}}, nil
+}
+
+// signIn is where to sign in; empty: nobody can.
+func (g *Guard) signIn() string {
+	if g.SignIn == nil {
+		return ""
+	}
+	in, _ := g.SignIn.Paths()
+	return in
 }
 
 func (g *Guard) byToken(r *http.Request, given string) (*entry, *refusal) {
@@ -146,21 +219,35 @@ func (g *Guard) byToken(r *http.Request, given string) (*entry, *refusal) {
 	}}, nil
 }
 
-func (f *refusal) tell(w http.ResponseWriter) {
-	switch f.status {
+// tell says why somebody is not let in, and where they can sign in.
+func (g *Guard) tell(w http.ResponseWriter, why *refusal) {
+	said := api.Problem{Status: why.status, Detail: why.why}
+	switch why.status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="orkestra"`)
+		said.SignIn = g.signIn()
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
 	}
-	problem(w, f.status, f.why)
+	if why.over {
+		g.SignIn.Forget(w)
+	}
+	writeProblem(w, said)
 }
 
-// stillKey is that of the question whether who asks would still be let in.
-type stillKey struct{}
+// entryKey is that of the entry in the context of a request.
+type entryKey struct{}
+
+// entryOf gives how who asks was let in. On loopback there is no guard that knows.
+func entryOf(ctx context.Context) entry {
+	if e, ok := ctx.Value(entryKey{}).(*entry); ok {
+		return *e
+	}
+	return entry{}
+}
 
 // isStillIn asks whether who has sent a request would still be let in.
 func isStillIn(r *http.Request) bool {
-	still, ok := r.Context().Value(stillKey{}).(func(context.Context) bool)
-	return !ok || still(r.Context())
+	e := entryOf(r.Context())
+	return e.still == nil || e.still(r.Context())
 }

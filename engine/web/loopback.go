@@ -30,7 +30,7 @@ func (l *Loopback) Address() string { return "http://" + l.host + "/?" + tokenNa
 func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	if r.Host != l.host { // a name of somebody else that leads to this address
-		problem(w, http.StatusMisdirectedRequest, "This is served at http://"+l.host+" only")
+		Problem(w, http.StatusMisdirectedRequest, "This is served at http://"+l.host+" only")
 		return
 	}
 	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
@@ -41,7 +41,7 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || !l.is(cookie.Value) {
-		problem(w, http.StatusUnauthorized, "Open the address that orkestra ui has printed: it has the secret that lets you in")
+		Problem(w, http.StatusUnauthorized, "Open the address that orkestra ui has printed: it has the secret that lets you in")
 		return
 	}
 	l.next.ServeHTTP(w, r)

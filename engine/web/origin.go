@@ -75,5 +75,5 @@ const bodyTimeout = time.Second
 func refuseBody(w http.ResponseWriter, c clock.PassiveClock) {
 	_ = http.NewResponseController(w).SetReadDeadline(c.Now().Add(bodyTimeout)) // a recorder of a test has none
 	w.Header().Set("Connection", "close")
-	problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
+	Problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
 }

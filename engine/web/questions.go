@@ -89,10 +89,15 @@ func statusOf(err error) int {
 	}
 }
 
-// problem answers with an error (RFC 9457).
-func problem(w http.ResponseWriter, status int, detail string) {
+// Problem answers with an error (RFC 9457), as the API does.
+func Problem(w http.ResponseWriter, status int, detail string) {
+	writeProblem(w, api.Problem{Status: status, Detail: detail})
+}
+
+func writeProblem(w http.ResponseWriter, p api.Problem) {
+	p.Title = http.StatusText(p.Status)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(api.Problem{Status: status, Title: http.StatusText(status), Detail: detail}) //nolint:errchkjson // the browser may have gone
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) //nolint:errchkjson // the browser may have gone
 }

@@ -64,6 +64,7 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
+	s.mux.HandleFunc("GET /api/v1/session", s.session)
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
 	s.mux.HandleFunc("/api/", noSuchPath)
@@ -96,6 +97,14 @@ func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(ctx context.Context) (*api.Fleet, error) { return s.Source.Fleet(ctx) })
 }
 
+// session says who asks. On loopback that is who has started the server, and there is nothing to sign in to.
+func (s *Server) session(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(ctx context.Context) (*api.Session, error) {
+		e := entryOf(ctx)
+		return &api.Session{Person: api.Person{Name: e.who.Name, Groups: e.who.Groups}, SignIn: e.signIn, SignOut: e.signOut}, nil
+	})
+}
+
 func (s *Server) box(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(ctx context.Context) (*api.BoxDetail, error) { return s.Source.Box(ctx, r.PathValue("box")) })
 }
@@ -103,7 +112,7 @@ func (s *Server) box(w http.ResponseWriter, r *http.Request) {
 func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
 	q, err := query(r.URL.Query())
 	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+		Problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Page(ctx, r.PathValue("box"), q) })
@@ -142,7 +151,7 @@ func answer[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(c
 		if r.Context().Err() == nil {
 			s.Log.V(1).Info("A question was not answered", "path", r.URL.Path, "error", err.Error())
 		}
-		problem(w, statusOf(err), err.Error())
+		Problem(w, statusOf(err), err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -154,7 +163,7 @@ func answer[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(c
 
 func noSuchPath(w http.ResponseWriter, r *http.Request) {
 	if reads(w, r) {
-		problem(w, http.StatusNotFound, "There is no "+r.URL.Path+"; /api/v1/openapi.json has all paths")
+		Problem(w, http.StatusNotFound, "There is no "+r.URL.Path+"; /api/v1/openapi.json has all paths")
 	}
 }
 
@@ -164,7 +173,7 @@ func reads(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
+	Problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
 	return false
 }
 

@@ -140,7 +140,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	one, most := s.streams.open(r.Context())
 	if one == nil {
 		w.Header().Set("Retry-After", "15")
-		problem(w, http.StatusTooManyRequests, fmt.Sprintf("%d pages are open, and no more are told of changes: close some, or reload this one now and then", most))
+		Problem(w, http.StatusTooManyRequests, fmt.Sprintf("%d pages are open, and no more are told of changes: close some, or reload this one now and then", most))
 		return
 	}
 	defer s.streams.close(one)

@@ -40,6 +40,16 @@ type Person struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
+// Session is the answer to GET /api/v1/session: who asks, and what they can do about that.
+type Session struct {
+	// Person is as whom is read.
+	Person Person `json:"person"`
+	// SignIn is where somebody can sign in who counts as everybody; empty where they can't, or have.
+	SignIn string `json:"signIn,omitempty"`
+	// SignOut is where who has signed in signs out, by a POST; empty where nobody has.
+	SignOut string `json:"signOut,omitempty"`
+}
+
 // State is how something fares, in one word: that of a box is the state of its CRDHealth.
 type State string
 
@@ -392,4 +402,6 @@ type Problem struct {
 	Title  string `json:"title"`
 	// Detail says what is wrong and what to do, in a sentence.
 	Detail string `json:"detail"`
+	// SignIn is where somebody who is not let in can sign in; empty where they can't.
+	SignIn string `json:"signIn,omitempty"`
 }

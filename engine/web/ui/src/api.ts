@@ -28,6 +28,16 @@ export interface Person {
   groups?: string[];
 }
 
+/** Session is the answer to GET /api/v1/session: who asks, and what they can do about that. */
+export interface Session {
+  /** Person is as whom is read. */
+  person: Person;
+  /** SignIn is where somebody can sign in who counts as everybody; empty where they can't, or have. */
+  signIn?: string;
+  /** SignOut is where who has signed in signs out, by a POST; empty where nobody has. */
+  signOut?: string;
+}
+
 /** State is how something fares, in one word: that of a box is the state of its CRDHealth. */
 export type State = "Pending" | "Starting" | "Healthy" | "Degraded" | "Suspended" | "Stopped" | "Deleting" | "Paused" | "RolledBack" | "Failing" | "Waiting" | "Ready" | "Unknown";
 
@@ -401,4 +411,6 @@ export interface Problem {
   title: string;
   /** Detail says what is wrong and what to do, in a sentence. */
   detail: string;
+  /** SignIn is where somebody who is not let in can sign in; empty where they can't. */
+  signIn?: string;
 }

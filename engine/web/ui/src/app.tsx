@@ -7,6 +7,7 @@ import { FleetPage } from "./pages/fleet";
 import { LostPage } from "./pages/lost";
 import { ResourcePage } from "./pages/resource";
 import { ResourcesPage } from "./pages/resources";
+import { Account } from "./parts/account";
 import { ConnectionState, ConnectionNote } from "./parts/connection";
 import { Failure } from "./parts/failure";
 
@@ -20,7 +21,7 @@ export function App() {
         <nav aria-label={texts.navigation}>
           <a class="product" href={paths.fleet()} aria-current={at.page === "fleet" ? "page" : undefined}><Logo /><span>{texts.product} <span class="of">{texts.center}</span></span></a>
         </nav>
-        <ConnectionState />
+        <div class="top-end"><Account /><ConnectionState /></div>
       </header>
       <main id="content" tabIndex={-1}>
         <ConnectionNote />

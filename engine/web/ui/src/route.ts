@@ -79,7 +79,7 @@ export function follow(): void {
   document.addEventListener("click", (event) => {
     const link = (event.target as Element | null)?.closest?.("a");
     if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    if (link.target !== "" || link.origin !== location.origin || link.hasAttribute("download") || link.pathname.startsWith("/api/")) return;
+    if (link.target !== "" || link.origin !== location.origin || link.hasAttribute("download") || /^\/(api|auth)\//.test(link.pathname)) return;
     if (link.hash !== "") return;
     event.preventDefault();
     go(link.pathname + link.search);

@@ -28,6 +28,13 @@ export const texts = {
     old: "What is shown is as old as that. The page goes on trying.",
     again: "Connected again.",
     tryNow: "Try now",
+    nobody: "Not signed in",
+  },
+
+  account: {
+    signIn: "Sign in",
+    signOut: "Sign out",
+    failed: "The server did not sign you out. Try again, or close the browser.",
   },
 
   problem: {
@@ -49,6 +56,7 @@ export const texts = {
       if (status >= 500) return "The page tries again by itself. If that goes on, look at the log of the server.";
       return "Reload the page; it may be older than the server.";
     },
+    todoSignIn: "Sign in, and the page goes on here.",
     status: (status: number) => `HTTP ${status}`,
     stale: "What is shown below is what was read before.",
     retry: "Try again",

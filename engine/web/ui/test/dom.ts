@@ -15,8 +15,15 @@ export const answers = new Map<string, Answer>();
 /** asked are the paths that were asked for, with the query. */
 export const asked: string[] = [];
 
-globalThis.fetch = (async (path: string) => {
-  asked.push(path.replace("/api/v1", ""));
+/** sent are the requests that are no questions, as method and path. */
+export const sent: string[] = [];
+
+globalThis.fetch = (async (path: string, init?: RequestInit) => {
+  if (init?.method !== undefined) {
+    sent.push(`${init.method} ${path}`);
+    return new Response(null, { status: answers.has(path) ? 204 : 403 });
+  }
+  if (path !== "/api/v1/session") asked.push(path.replace("/api/v1", ""));
   const found = answers.get(path.replace("/api/v1", "").split("?")[0]!);
   if (found === undefined || found === "down") throw new TypeError("fetch failed");
   const body = typeof found.body === "string" ? found.body : JSON.stringify(found.body);

@@ -1,10 +1,11 @@
-import { answers, asked, until } from "./dom";
+import { answers, asked, sent, until } from "./dom";
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { render } from "preact";
 import type { BoxDetail, Fleet, Resource, Rows } from "../src/api";
 import { App } from "../src/app";
 import { now } from "../src/live/clock";
+import { nobody } from "../src/live/session";
 import { stream } from "../src/live/stream";
 import { go, read } from "../src/route";
 import { texts } from "../src/texts";
@@ -55,6 +56,8 @@ afterEach(() => {
   render(null, document.getElementById("app")!);
   answers.clear();
   asked.length = 0;
+  sent.length = 0;
+  nobody.value = false;
   stream.connection.value = { state: "connecting" };
 });
 
@@ -195,4 +198,43 @@ test("no manager is said in a sentence", async () => {
   show("/");
   await until(() => text().includes("The Lease ran out."), "the banner");
   assert.ok(text().includes(texts.fleet.noManager));
+});
+
+test("who is not signed in is led to the sign-in, and back to what is shown", async () => {
+  const refused = (signIn: string) => ({ status: 401, body: { status: 401, title: "T", detail: "Nobody has signed in here.", signIn }, type: "application/problem+json" });
+  answers.set("/boxes/x", refused("/auth/login"));
+  answers.set("/session", refused("/auth/login"));
+  show("/boxes/x?state=a");
+  await until(() => document.querySelector("a.sign-in"), "the link");
+  assert.equal(document.querySelector("a.sign-in")!.getAttribute("href"), "/auth/login?to=%2Fboxes%2Fx%3Fstate%3Da");
+  assert.ok(text().includes(texts.problem.todoSignIn) && text().includes(texts.connection.nobody) && !text().includes(texts.problem.todo(401)), text());
+  stream.connection.value = { state: "lost", since: now.value };
+  assert.equal(document.querySelector(".lost-line"), null, "the server is there");
+  render(null, document.getElementById("app")!);
+  answers.set("/boxes/y", refused("//evil.example.com"));
+  show("/boxes/y");
+  await until(() => text().includes(texts.problem.todo(401)), "the problem");
+  assert.equal(document.querySelector("a.sign-in"), null, "an address of somebody else is none");
+});
+
+test("who has signed in is named, and signs out; everybody may sign in", async () => {
+  answers.set("/fleet", { body: fleet() });
+  answers.set("/session", { body: { person: { name: hostile }, signOut: "/auth/logout" } });
+  show("/");
+  await until(() => document.querySelector(".account button"), "the button");
+  assert.ok(document.querySelector(".account-name")!.textContent!.includes("\\u202egnp.exe"));
+  document.querySelector<HTMLButtonElement>(".account button")!.click();
+  await until(() => text().includes(texts.account.failed), "that it has failed");
+  assert.deepEqual(sent, ["POST /auth/logout"]);
+  answers.set("/auth/logout", { body: "" });
+  let reloaded = false;
+  const real = location.reload;
+  location.reload = () => { reloaded = true; };
+  document.querySelector<HTMLButtonElement>(".account button")!.click();
+  await until(() => reloaded, "the page to be loaded anew");
+  location.reload = real;
+  render(null, document.getElementById("app")!);
+  answers.set("/session", { body: { person: { name: "visitor" }, signIn: "/auth/login" } });
+  show("/");
+  await until(() => document.querySelector('.account a[href="/auth/login"]'), "the link");
 });

@@ -1,6 +1,7 @@
 // One question to the API, and what is wrong where there is no answer.
 import type { Problem } from "../api";
 import { heard } from "./clock";
+import { nobody } from "./session";
 import { texts } from "../texts";
 
 /** NoAnswer carries the problem in place of an answer. */
@@ -19,6 +20,7 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
     throw new NoAnswer({ status: 0, title: texts.problem.title(0), detail: "" });
   }
   heard(response.headers.get("Date"));
+  nobody.value = response.status === 401;
   if (!response.ok) throw new NoAnswer(await problemOf(response));
   try {
     return (await response.json()) as T;
@@ -35,6 +37,7 @@ async function problemOf(response: Response): Promise<Problem> {
   try {
     const said = (await response.json()) as Partial<Problem>;
     if (typeof said.detail === "string") problem.detail = said.detail;
+    if (typeof said.signIn === "string" && /^\/[^/\\]/.test(said.signIn)) problem.signIn = said.signIn;
   } catch {
     // The status says enough.
   }

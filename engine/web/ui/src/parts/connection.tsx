@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { say } from "../live/say";
+import { nobody } from "../live/session";
 import { stream } from "../live/stream";
 import { texts } from "../texts";
 import { Age } from "./age";
@@ -8,6 +9,7 @@ import { Shape } from "./state";
 /** ConnectionState is one word in the head of each page. */
 export function ConnectionState() {
   const { state } = stream.connection.value;
+  if (nobody.value) return <p class="connection"><Shape tone="off" /> {texts.connection.nobody}</p>;
   const tone = state === "live" ? "good" : state === "lost" ? "bad" : "wait";
   return <p class="connection"><Shape tone={tone} /> {texts.connection[state]}</p>;
 }
@@ -21,7 +23,7 @@ export function ConnectionNote() {
     if (connection.state === "live" && lost.current) say(texts.connection.again);
     lost.current = connection.state === "lost";
   }, [connection.state]);
-  if (connection.state !== "lost") return null;
+  if (connection.state !== "lost" || nobody.value) return null;
   return (
     <section class="note wait lost-line" aria-label={texts.connection.lost}>
       <Shape tone="wait" />

@@ -1,4 +1,5 @@
 import type { Problem } from "../api";
+import { signInAt } from "../live/session";
 import { stream } from "../live/stream";
 import { texts } from "../texts";
 import { Shape } from "./state";
@@ -14,8 +15,9 @@ export function ProblemNote({ problem, stale, again }: { problem: Problem; stale
       <Shape tone="bad" />
       <div>
         <p><strong>{t.title(problem.status)}.</strong> {problem.detail !== "" && <Message of={problem.detail} />}</p>
-        <p>{t.todo(problem.status)} {stale && t.stale}</p>
+        <p>{problem.signIn === undefined ? t.todo(problem.status) : t.todoSignIn} {stale && t.stale}</p>
         <p class="under">
+          {problem.signIn !== undefined && <a class="sign-in" href={signInAt(problem.signIn)}>{texts.account.signIn}</a>}
           <button type="button" onClick={again}>{t.retry}</button>
           {problem.status > 0 && <span class="muted">{t.status(problem.status)}</span>}
         </p>

@@ -20,6 +20,7 @@ type web struct {
 	address, certDir, anonymous string
 	groups, hosts               []string
 	proxy                       serveweb.ProxyOptions
+	oidc                        oidcFlags
 }
 
 func (w *web) bind(fs *pflag.FlagSet) {
@@ -32,15 +33,16 @@ func (w *web) bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&w.proxy.Names, "web-proxy-names", nil, "common names of certificates of proxies; default: each that a CA of --web-proxy-ca-file has signed; repeatable")
 	fs.StringVar(&w.proxy.UserHeader, "web-proxy-user-header", serveweb.DefaultUserHeader, "header in which a proxy says the name of the user")
 	fs.StringVar(&w.proxy.GroupHeader, "web-proxy-group-header", serveweb.DefaultGroupHeader, "header in which a proxy says a group of the user, once for each group")
+	w.oidc.bind(fs)
 	fs.StringVar(&w.anonymous, "web-anonymous-user", "", "user as whom those count who send no token to the Control Center; default: they are refused")
 	fs.StringSliceVar(&w.groups, "web-anonymous-groups", nil, "groups of that user; repeatable")
 }
 
 // options checks the flags; nil: the Control Center is not served.
-func (w *web) options() (*serve.Options, error) {
+func (w *web) options() (o *serve.Options, err error) {
 	if w.address == "" || w.address == "0" {
-		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 || w.proxy.CAFile != "" {
-			return nil, errors.New("--web-cert-dir, --web-hosts, --web-proxy-ca-file, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
+		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 || w.proxy.CAFile != "" || w.oidc.Issuer != "" {
+			return nil, errors.New("--web-cert-dir, --web-hosts, --web-proxy-ca-file, --web-oidc-issuer-url, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
 		}
 		return nil, nil //nolint:nilnil // it is served nowhere
 	}
@@ -52,8 +54,11 @@ func (w *web) options() (*serve.Options, error) {
 			return nil, fmt.Errorf("--web-hosts %q: wanted a name without a port, in small letters, such as orkestra.example.com", host)
 		}
 	}
-	o := &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
+	o = &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
 	if err := w.setProxy(o); err != nil {
+		return nil, err
+	}
+	if o.SignIn, err = w.oidc.options(w.hosts); err != nil {
 		return nil, err
 	}
 	switch {

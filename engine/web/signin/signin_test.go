@@ -464,6 +464,23 @@ func TestTooManyGroups(t *testing.T) {
 	w.g.Expect(b.signIn("/").StatusCode).To(Equal(http.StatusSeeOther))
 }
 
+// TestWhatIsSealedForOnePurpose is not opened for another, and never the same twice.
+func TestWhatIsSealedForOnePurpose(t *testing.T) {
+	w := newWorld(t)
+	k, err := newKeys(w.options, w.clock, logr.Discard())
+	w.g.Expect(err).NotTo(HaveOccurred())
+	var got, other string
+	sealed, err := k.seal("a", "text")
+	w.g.Expect(err).NotTo(HaveOccurred())
+	w.g.Expect(k.open("a", sealed, &got)).To(Succeed())
+	w.g.Expect(got).To(Equal("text"))
+	w.g.Expect(k.open("b", sealed, &other)).To(MatchError(errSealed))
+	w.g.Expect(other).To(BeEmpty())
+	again, err := k.seal("a", "text")
+	w.g.Expect(err).NotTo(HaveOccurred())
+	w.g.Expect(again).NotTo(Equal(sealed))
+}
+
 func TestClaims(t *testing.T) {
 	plain := Claims{Username: "sub", Groups: "groups"}
 	for name, tc := range map[string]struct {

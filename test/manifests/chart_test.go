@@ -140,36 +140,47 @@ func TestChartValuesReachTheManager(t *testing.T) {
 	cases := map[string]struct {
 		value, flag, want string
 	}{
-		"leader election":     {`leaderElection.enabled=false`, "leader-elect", "false"},
-		"log level":           {`logLevel="debug"`, "log-level", "debug"},
-		"log format":          {`logFormat="text"`, "log-format", "text"},
-		"reconciles":          {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
-		"many reconciles":     {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
-		"requests":            {`kubeAPI.qps=5`, "kube-api-qps", "5"},
-		"burst":               {`kubeAPI.burst=6`, "kube-api-burst", "6"},
-		"shutdown":            {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
-		"port of metrics":     {`metrics.port=9000`, "metrics-bind-address", ":9000"},
-		"no metrics":          {`metrics.enabled=false`, "metrics-bind-address", "0"},
-		"metrics certificate": {`metrics.certSecret="x"`, "metrics-cert-dir", "/etc/orkestra/metrics"},
-		"metrics over http":   {`metrics.secure=false`, "metrics-secure", "false"},
-		"port of the probes":  {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
-		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
-		"port of the page":    {`web={"enabled": true, "port": 9000}`, "web-bind-address", ":9000"},
-		"page's certificate":  {`web={"enabled": true, "certSecret": "x"}`, "web-cert-dir", "/etc/orkestra/web"},
-		"name of the page":    {`web={"enabled": true, "hosts": ["a.example.com"]}`, "web-hosts", "a.example.com"},
-		"proxies":             {`web={"enabled": true, "proxy": {"caSecret": "x"}}`, "web-proxy-ca-file", "/etc/orkestra/web-proxy/ca.crt"},
-		"names of proxies":    {`web={"enabled": true, "proxy": {"caSecret": "x", "names": ["a b"]}}`, "web-proxy-names", "a b"},
-		"header of the user":  {`web={"enabled": true, "proxy": {"caSecret": "x", "userHeader": "X-U"}}`, "web-proxy-user-header", "X-U"},
-		"header of groups":    {`web={"enabled": true, "proxy": {"caSecret": "x", "groupHeader": "X-G"}}`, "web-proxy-group-header", "X-G"},
-		"everybody":           {`web={"enabled": true, "anonymous": {"user": "visitor"}}`, "web-anonymous-user", "visitor"},
-		"groups of everybody": {`web={"enabled": true, "anonymous": {"user": "visitor", "groups": ["a"]}}`, "web-anonymous-groups", "a"},
-		"tracing":             {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
-		"all is traced":       {`tracing.ratio=1`, "tracing-ratio", "1"},
-		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
-		"only hosts":          {`external.only=["example.com"]`, "external-only", "example.com"},
-		"webhooks":            {`webhookServices=["team-a/subnets"]`, "webhook-services", "team-a/subnets"},
-		"hosts of an account": {`trust.egress.allow.accounts={"a/b": ["10.0.0.0/8"]}`, "egress-rules", "/etc/orkestra/egress/rules.yaml"},
-		"another flag":        {`extraArgs=["--context=other"]`, "context", "other"},
+		"leader election":       {`leaderElection.enabled=false`, "leader-elect", "false"},
+		"log level":             {`logLevel="debug"`, "log-level", "debug"},
+		"log format":            {`logFormat="text"`, "log-format", "text"},
+		"reconciles":            {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
+		"many reconciles":       {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
+		"requests":              {`kubeAPI.qps=5`, "kube-api-qps", "5"},
+		"burst":                 {`kubeAPI.burst=6`, "kube-api-burst", "6"},
+		"shutdown":              {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
+		"port of metrics":       {`metrics.port=9000`, "metrics-bind-address", ":9000"},
+		"no metrics":            {`metrics.enabled=false`, "metrics-bind-address", "0"},
+		"metrics certificate":   {`metrics.certSecret="x"`, "metrics-cert-dir", "/etc/orkestra/metrics"},
+		"metrics over http":     {`metrics.secure=false`, "metrics-secure", "false"},
+		"port of the probes":    {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
+		"pprof":                 {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"port of the page":      {`web={"enabled": true, "port": 9000}`, "web-bind-address", ":9000"},
+		"page's certificate":    {`web={"enabled": true, "certSecret": "x"}`, "web-cert-dir", "/etc/orkestra/web"},
+		"name of the page":      {`web={"enabled": true, "hosts": ["a.example.com"]}`, "web-hosts", "a.example.com"},
+		"proxies":               {`web={"enabled": true, "proxy": {"caSecret": "x"}}`, "web-proxy-ca-file", "/etc/orkestra/web-proxy/ca.crt"},
+		"names of proxies":      {`web={"enabled": true, "proxy": {"caSecret": "x", "names": ["a b"]}}`, "web-proxy-names", "a b"},
+		"header of the user":    {`web={"enabled": true, "proxy": {"caSecret": "x", "userHeader": "X-U"}}`, "web-proxy-user-header", "X-U"},
+		"header of groups":      {`web={"enabled": true, "proxy": {"caSecret": "x", "groupHeader": "X-G"}}`, "web-proxy-group-header", "X-G"},
+		"issuer of the sign-in": {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s"}}`, "web-oidc-issuer-url", "https://a"},
+		"client of the sign-in": {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s"}}`, "web-oidc-client-id", "c"},
+		"key of sessions":       {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s"}}`, "web-session-key-file", "/etc/orkestra/web-oidc/session-key"},
+		"life of sessions":      {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "sessionLife": "1h30m"}}`, "web-session-life", "1h30m"},
+		"secret of the client":  {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s"}}`, "web-oidc-client-secret-file", "/etc/orkestra/web-oidc/client-secret"},
+		"CA of the sign-in":     {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "x"}}`, "web-oidc-ca-file", "/etc/orkestra/web-oidc-ca/ca.crt"},
+		"scopes":                {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "scopes": ["groups", "email"]}}`, "web-oidc-scopes", "groups,email"},
+		"claim of the name":     {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "usernameClaim": "email"}}`, "web-oidc-username-claim", "email"},
+		"prefix of the name":    {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "usernamePrefix": "-"}}`, "web-oidc-username-prefix", "-"},
+		"claim of groups":       {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "groupsClaim": "g"}}`, "web-oidc-groups-claim", "g"},
+		"prefix of groups":      {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "groupsClaim": "g", "groupsPrefix": "x:"}}`, "web-oidc-groups-prefix", "x:"},
+		"everybody":             {`web={"enabled": true, "anonymous": {"user": "visitor"}}`, "web-anonymous-user", "visitor"},
+		"groups of everybody":   {`web={"enabled": true, "anonymous": {"user": "visitor", "groups": ["a"]}}`, "web-anonymous-groups", "a"},
+		"tracing":               {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
+		"all is traced":         {`tracing.ratio=1`, "tracing-ratio", "1"},
+		"allowed hosts":         {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
+		"only hosts":            {`external.only=["example.com"]`, "external-only", "example.com"},
+		"webhooks":              {`webhookServices=["team-a/subnets"]`, "webhook-services", "team-a/subnets"},
+		"hosts of an account":   {`trust.egress.allow.accounts={"a/b": ["10.0.0.0/8"]}`, "egress-rules", "/etc/orkestra/egress/rules.yaml"},
+		"another flag":          {`extraArgs=["--context=other"]`, "context", "other"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +201,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header", "web-oidc-issuer-url", "web-oidc-scopes", "web-session-key-file", "web-session-life"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -202,7 +213,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "proxy": {"caSecret": "x", "names": ["a"]}, "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
+	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "proxy": {"caSecret": "x", "names": ["a"]}, "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "x", "usernamePrefix": "-", "groupsClaim": "g", "groupsPrefix": "x:"}, "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

@@ -55,7 +55,14 @@ func TestChartRefuses(t *testing.T) {
 		"proxies of nobody":           {[]string{`web={"enabled": true, "proxy": {"names": ["a"]}}`}, "name in web.proxy.caSecret who signs them"},
 		"proxies of no page":          {[]string{`web.proxy.caSecret="a"`}, "it needs web.enabled"},
 		"a header that is none":       {[]string{`web.proxy.userHeader="X User"`}, "/web/proxy/userHeader"},
-		"a sign-in that is none":      {[]string{`web.oidc={}`}, "'oidc' not allowed"},
+		"a sign-in on no page":        {[]string{`web.oidc={"issuer": "https://a", "clientID": "c", "secret": "s"}`}, "it needs web.enabled"},
+		"a sign-in of no client":      {[]string{`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "secret": "s"}}`}, "needs web.oidc.clientID"},
+		"a sign-in without a key":     {[]string{`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c"}}`}, "needs web.oidc.secret"},
+		"a sign-in nowhere":           {[]string{`web={"enabled": true, "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s"}}`}, "needs web.hosts"},
+		"a sign-in by nobody":         {[]string{`web={"enabled": true, "oidc": {"clientID": "c"}}`}, "name the provider in web.oidc.issuer"},
+		"a sign-in in plain text":     {[]string{`web.oidc.issuer="http://a"`}, "/web/oidc/issuer"},
+		"a sign-in for a while":       {[]string{`web.oidc.sessionLife="long"`}, "/web/oidc/sessionLife"},
+		"a prefix of no groups":       {[]string{`web.oidc.groupsPrefix="x:"`}, "name in web.oidc.groupsClaim where they are"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {

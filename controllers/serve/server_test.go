@@ -160,7 +160,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	g.Expect(second.Close()).To(Succeed())
 }
 
-// TestProxiesShowCertificates: who connects is asked for a certificate of the CA that is given, and who has none gets in in other ways alone.
+// TestProxiesShowCertificates: who connects is asked for a certificate of the CA that is given, and who has none is no proxy.
 func TestProxiesShowCertificates(t *testing.T) {
 	g := NewWithT(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

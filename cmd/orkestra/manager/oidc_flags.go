@@ -23,6 +23,8 @@ const (
 	minSession, maxSession = time.Minute, 24 * time.Hour
 	// noPrefix says that nothing is put before the names of users.
 	noPrefix = "-"
+	// claimEmail is the claim whose texts are addresses, which are nobody else's name.
+	claimEmail = "email"
 )
 
 func (f *oidcFlags) bind(fs *pflag.FlagSet) {
@@ -30,7 +32,7 @@ func (f *oidcFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.ClientID, "web-oidc-client-id", "", "by what the provider knows the Control Center")
 	fs.StringVar(&f.ClientSecretFile, "web-oidc-client-secret-file", "", "file with the secret of that client; default: it has none")
 	fs.StringVar(&f.CAFile, "web-oidc-ca-file", "", "file with the CAs that sign the provider's certificate; default: those of the system")
-	fs.StringSliceVar(&f.Scopes, "web-oidc-scopes", []string{"profile", "email"}, "scopes that are asked for besides openid; repeatable")
+	fs.StringSliceVar(&f.Scopes, "web-oidc-scopes", []string{"profile", claimEmail}, "scopes that are asked for besides openid; repeatable")
 	fs.StringVar(&f.Claims.Username, "web-oidc-username-claim", "sub", "claim that has the name of the user")
 	fs.StringVar(&f.usernamePrefix, "web-oidc-username-prefix", "", "what is put before the name; - for nothing; default: the issuer and #, and nothing where the claim is email")
 	fs.StringVar(&f.Claims.Groups, "web-oidc-groups-claim", "", "claim that has the groups of the user; default: there are none")
@@ -72,7 +74,7 @@ func (f *oidcFlags) options(hosts []string) (*signin.Options, error) {
 	}
 	o := f.Options
 	switch {
-	case f.usernamePrefix == noPrefix, f.usernamePrefix == "" && o.Claims.Username == "email":
+	case f.usernamePrefix == noPrefix, f.usernamePrefix == "" && o.Claims.Username == claimEmail:
 		o.Claims.UsernamePrefix = ""
 	case f.usernamePrefix == "":
 		o.Claims.UsernamePrefix = o.Issuer + "#"

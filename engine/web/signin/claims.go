@@ -18,6 +18,9 @@ type Claims struct {
 // reserved is how names of Kubernetes' own users and groups begin. A provider can't say that somebody is one of them.
 const reserved = "system:"
 
+// claimEmail is a claim of which another one says whether somebody has looked at it.
+const claimEmail = "email"
+
 // refusedError says to who signs in why they are not let in.
 type refusedError struct{ why string }
 
@@ -34,7 +37,7 @@ func (c Claims) person(claims map[string]any) (person.Person, error) {
 	if !ok || name == "" {
 		return nobody, refusef("The provider does not say who you are: its token has no text in the claim %q. Who runs Orkestra names another one in web.oidc.usernameClaim, or further scopes", c.Username)
 	}
-	if verified, found := claims["email_verified"]; c.Username == "email" && found && verified != true {
+	if verified, found := claims["email_verified"]; c.Username == claimEmail && found && verified != true {
 		return nobody, refusef("The provider has not verified that the address %q is yours. Have it verified, and sign in once more", plain(name))
 	}
 	if name = c.UsernamePrefix + name; strings.HasPrefix(name, reserved) {

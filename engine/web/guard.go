@@ -125,7 +125,10 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // open serves what needs nobody: the sign-in, and the files of the page, which say nothing of the cluster.
 func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
-	refused := g.hosts.refuse(r)
+	proxied, refused := g.Proxy.enter(r)
+	if proxied == nil && refused == nil {
+		refused = g.hosts.refuse(r)
+	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	// A browser always says where a request that changes something comes from.
 	unsaid := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""

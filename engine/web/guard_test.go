@@ -144,6 +144,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		"a name that leads here":       {"evil.example.com", "/api/v1/fleet", []string{"Sec-Fetch-Site", "same-origin"}, elsewhere},
 		"a name that looks like it":    {"page.example.com.evil.example.com", "/", nil, elsewhere},
 		"a name that is an address to": {"localhost.evil.example.com:9443", "/", nil, elsewhere},
+		"a port that is none":          {"page.example.com:1@evil.example.com", "/", nil, elsewhere},
 		"no name":                      {"", "/", nil, elsewhere},
 	} {
 		t.Run(name, func(t *testing.T) {

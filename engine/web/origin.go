@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,11 @@ func (h hosts) refuse(r *http.Request) *refusal {
 
 // has says whether a header Host has one of the names. Nobody can have an address, or localhost, lead to another server.
 func (h hosts) has(host string) bool {
+	if _, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false // the host also becomes part of an address
+		}
+	}
 	name := nameOf(host)
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true

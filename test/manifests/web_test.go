@@ -1,7 +1,10 @@
 package manifests_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 // TestTheRightsOfThePage: it asks who somebody is and what they may do, and reads nothing for them.
@@ -27,6 +31,25 @@ func TestTheRightsOfThePage(t *testing.T) {
 		return
 	}
 	t.Fatalf("there is no %T of the page", rbacv1.ClusterRole{})
+}
+
+// TestTheValuesOfTheGuide: the chart takes what the page's guide shows.
+func TestTheValuesOfTheGuide(t *testing.T) {
+	g := NewWithT(t)
+	guide, err := os.ReadFile("../../docs/how-to/control-center.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	shown := regexp.MustCompile("(?s)```yaml\n(web:\n.*?)```").FindAllStringSubmatch(string(guide), -1)
+	g.Expect(len(shown)).To(BeNumerically(">", 5))
+	for _, one := range shown {
+		values, err := yaml.YAMLToJSON([]byte(one[1]))
+		g.Expect(err).NotTo(HaveOccurred())
+		var said struct {
+			Web json.RawMessage `json:"web"`
+		}
+		g.Expect(json.Unmarshal(values, &said)).To(Succeed())
+		_, served := flag(t, helm(t, "web="+string(said.Web)), "web-bind-address")
+		g.Expect(served).To(BeTrue(), one[1])
+	}
 }
 
 // TestWhoReachesThePage: the port of the page is open to its own peers, and the Service leads to it.

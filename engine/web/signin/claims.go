@@ -55,7 +55,8 @@ func (c Claims) groups(claims map[string]any) ([]string, error) {
 	if c.Groups == "" {
 		return nil, nil
 	}
-	if elsewhere, ok := claims["_claim_names"].(map[string]any); ok && elsewhere[c.Groups] != nil {
+	// Entra ID says in either way that it tells none, because they are too many.
+	if elsewhere, ok := claims["_claim_names"].(map[string]any); ok && elsewhere[c.Groups] != nil || claims["hasgroups"] == true {
 		return nil, refusef("You are in more groups than the provider puts into a token. Have it tell only those that matter here")
 	}
 	var all []any

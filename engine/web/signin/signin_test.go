@@ -180,6 +180,8 @@ func TestLogin(t *testing.T) {
 	b.isNobody()
 	page := b.ask(http.MethodGet, "/boxes/shop")
 	w.g.Expect(page.Code).To(Equal(http.StatusOK), "the page itself says nothing of the cluster, and has the button")
+	w.g.Expect(b.ask(http.MethodGet, "/", "X-Remote-User", "ann").Code).To(Equal(http.StatusForbidden), "nor is it shown to who says to be somebody")
+	w.g.Expect(b.ask(http.MethodPost, "/").Code).To(Equal(http.StatusMethodNotAllowed))
 
 	w.provider.set(func(p *provider) { p.claims["groups"] = []string{"a", "b"} })
 	back := b.begin("/boxes/shop?state=x")
@@ -497,6 +499,7 @@ func TestClaims(t *testing.T) {
 		"groups that are a map":       {plain, map[string]any{"sub": "a", "groups": map[string]any{}}, person.Person{}, "wanted a text or a list of texts"},
 		"a group that is a number":    {plain, map[string]any{"sub": "a", "groups": []any{"x", 7.0}}, person.Person{}, "something that is no text"},
 		"groups that are elsewhere":   {plain, map[string]any{"sub": "a", "_claim_names": map[string]any{"groups": "src1"}}, person.Person{}, "more groups than the provider puts into a token"},
+		"groups that are too many":    {plain, map[string]any{"sub": "a", "hasgroups": true}, person.Person{}, "more groups than the provider puts into a token"},
 		"an address":                  {Claims{Username: "email"}, map[string]any{"email": "a@b.c"}, person.Person{Name: "a@b.c"}, ""},
 		"one that is verified":        {Claims{Username: "email"}, map[string]any{"email": "a@b.c", "email_verified": true}, person.Person{Name: "a@b.c"}, ""},
 		"one that is not":             {Claims{Username: "email"}, map[string]any{"email": "a@b.c", "email_verified": false}, person.Person{}, "has not verified"},

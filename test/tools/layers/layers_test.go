@@ -27,7 +27,7 @@ var leaves = []string{
 
 // stubs stand for modules of others.
 var stubs = []string{
-	"github.com/aws/smithy-go", "go.mongodb.org/mongo-driver/v2/bson", "github.com/pkg/errors", "github.com/stretchr/testify/assert", "go.opentelemetry.io/otel/trace", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
+	"github.com/aws/smithy-go", "github.com/coreos/go-oidc/v3/oidc", "go.mongodb.org/mongo-driver/v2/bson", "github.com/pkg/errors", "github.com/stretchr/testify/assert", "go.opentelemetry.io/otel/trace", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
 	"k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/scheme",
 }
 
@@ -57,6 +57,9 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/provider/helm/render", imported: ours("engine"), list: "providers"},
 		{folder: "cmd/orkestra/app", imported: ours("engine/provider/helm"), list: "drivers"},
 		{folder: "engine/web/person", imported: ours("engine/web/api"), list: "webperson"},
+		{folder: "engine/web/signin", imported: ours("engine/web/view"), list: "websignin"},
+		{folder: "engine/web", imported: ours("engine/web/signin"), list: "webrows"},
+		{folder: "controllers/serve", imported: "github.com/coreos/go-oidc/v3/oidc", list: "oidc"},
 		{folder: "engine/look", imported: ours("engine/cycle"), list: "look"},
 		{folder: "controllers/center", imported: ours("engine/look"), list: "center"},
 		{folder: "controllers/inspect", imported: ours("engine"), list: "center"},

@@ -238,3 +238,15 @@ test("who has signed in is named, and signs out; everybody may sign in", async (
   show("/");
   await until(() => document.querySelector('.account a[href="/auth/login"]'), "the link");
 });
+
+test("a session that ends under an open page leads to the sign-in", async () => {
+  answers.set("/fleet", { body: fleet() });
+  answers.set("/session", { body: { person: { name: "ann" }, signOut: "/auth/logout" } });
+  show("/");
+  await until(() => document.querySelector(".account button"), "the button");
+  answers.set("/session", { status: 401, body: { status: 401, title: "", detail: "Your session is over.", signIn: "/auth/login" }, type: "application/problem+json" });
+  stream.connection.value = { state: "lost", since: now.value };
+  await until(() => document.querySelector('.account a[href="/auth/login"]'), "the link");
+  assert.ok(text().includes(texts.connection.nobody));
+  assert.equal(document.querySelector(".lost-line"), null, "the server is there");
+});

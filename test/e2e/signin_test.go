@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -64,9 +65,7 @@ func (l *login) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/token":
 		now := time.Now().Unix()
 		claims := map[string]any{"iss": l.url, "aud": "page", "exp": now + 60, "iat": now, "nonce": l.nonce}
-		for name, value := range l.claims {
-			claims[name] = value
-		}
+		maps.Copy(claims, l.claims)
 		text, _ := json.Marshal(claims) //nolint:errchkjson // claims of tests are JSON
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "none", "token_type": "Bearer", "id_token": oidctest.SignIDToken(l.key, "one", oidc.RS256, string(text))})

@@ -75,13 +75,13 @@ func TestWhoReachesThePage(t *testing.T) {
 	g.Expect(proxied.Volumes).To(ContainElement(And(HaveField("Secret.SecretName", "ca"), HaveField("Secret.Items", HaveExactElements(HaveField("Key", "ca.crt"))))))
 	g.Expect(proxied.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", "/etc/orkestra/web-proxy")))
 
-	signs := `web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "ca", "clientSecret": %t}}`
-	with := only[appsv1.Deployment](t, helm(t, fmt.Sprintf(signs, true)), "Deployment").Spec.Template.Spec
+	signs := `web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "ca", "publicClient": %t}}`
+	with := only[appsv1.Deployment](t, helm(t, fmt.Sprintf(signs, false)), "Deployment").Spec.Template.Spec
 	g.Expect(with.Volumes).To(ContainElements(
 		And(HaveField("Secret.SecretName", "s"), HaveField("Secret.Items", HaveExactElements(HaveField("Key", "session-key"), HaveField("Key", "client-secret")))),
 		And(HaveField("Secret.SecretName", "ca"), HaveField("Secret.Items", HaveExactElements(HaveField("Key", "ca.crt"))))))
 	g.Expect(with.Containers[0].VolumeMounts).To(ContainElements(HaveField("MountPath", "/etc/orkestra/web-oidc"), HaveField("MountPath", "/etc/orkestra/web-oidc-ca")))
-	public := helm(t, fmt.Sprintf(signs, false))
+	public := helm(t, fmt.Sprintf(signs, true))
 	g.Expect(only[appsv1.Deployment](t, public, "Deployment").Spec.Template.Spec.Volumes).To(ContainElement(And(HaveField("Secret.SecretName", "s"), HaveField("Secret.Items", HaveExactElements(HaveField("Key", "session-key"))))))
 	_, has := flag(t, public, "web-oidc-client-secret-file")
 	g.Expect(has).To(BeFalse())

@@ -36,6 +36,8 @@ func TestFlagsOfTheSignIn(t *testing.T) {
 		"no host":                {least[:4], nil, "--web-hosts is needed"},
 		"no provider":            {[]string{"--web-bind-address=:1", "--web-oidc-client-id=c"}, nil, "name by --web-oidc-issuer-url where"},
 		"a key without provider": {[]string{"--web-bind-address=:1", "--web-session-key-file=/k"}, nil, "name by --web-oidc-issuer-url where"},
+		"a life of nothing":      {[]string{"--web-bind-address=:1", "--web-session-life=1h"}, nil, "--web-session-life: found, but nobody signs in"},
+		"a client, nowhere":      {[]string{"--web-oidc-client-id=c"}, nil, "--web-oidc-client-id: found, but the Control Center is not served"},
 		"nowhere":                {least[1:4], nil, "name by --web-bind-address where"},
 	} {
 		t.Run(name, func(t *testing.T) {

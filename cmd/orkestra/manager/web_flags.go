@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/textproto"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/net/http/httpguts"
@@ -21,9 +23,23 @@ type web struct {
 	groups, hosts               []string
 	proxy                       serveweb.ProxyOptions
 	oidc                        oidcFlags
+
+	flags *pflag.FlagSet // that these are among
+}
+
+// given are the flags whose names begin so, and that do not have their defaults.
+func (w *web) given(prefixes ...string) string {
+	var out []string
+	w.flags.Visit(func(f *pflag.Flag) {
+		if f.Value.String() != f.DefValue && slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(f.Name, prefix) }) {
+			out = append(out, "--"+f.Name)
+		}
+	})
+	return strings.Join(out, ", ")
 }
 
 func (w *web) bind(fs *pflag.FlagSet) {
+	w.flags = fs
 	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows, as far as their RBAC lets them read; default: nowhere")
 	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
 	fs.StringSliceVar(&w.hosts, "web-hosts", nil,
@@ -41,8 +57,8 @@ func (w *web) bind(fs *pflag.FlagSet) {
 // options checks the flags; nil: the Control Center is not served.
 func (w *web) options() (o *serve.Options, err error) {
 	if w.address == "" || w.address == "0" {
-		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 || w.proxy.CAFile != "" || w.oidc.Issuer != "" {
-			return nil, errors.New("--web-cert-dir, --web-hosts, --web-proxy-ca-file, --web-oidc-issuer-url, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
+		if said := w.given("web-cert-dir", "web-hosts", "web-proxy-", "web-oidc-", "web-session-", "web-anonymous-"); said != "" {
+			return nil, fmt.Errorf("%s: found, but the Control Center is not served: name by --web-bind-address where", said)
 		}
 		return nil, nil //nolint:nilnil // it is served nowhere
 	}
@@ -57,6 +73,9 @@ func (w *web) options() (o *serve.Options, err error) {
 	o = &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
 	if err := w.setProxy(o); err != nil {
 		return nil, err
+	}
+	if said := w.given("web-oidc-", "web-session-"); w.oidc.Issuer == "" && said != "" {
+		return nil, fmt.Errorf("%s: found, but nobody signs in: name by --web-oidc-issuer-url where", said)
 	}
 	if o.SignIn, err = w.oidc.options(w.hosts); err != nil {
 		return nil, err
@@ -74,14 +93,14 @@ func (w *web) options() (o *serve.Options, err error) {
 func (w *web) setProxy(o *serve.Options) error {
 	p := w.proxy
 	if p.CAFile == "" {
-		if len(p.Names) > 0 || p.UserHeader != serveweb.DefaultUserHeader || p.GroupHeader != serveweb.DefaultGroupHeader {
-			return errors.New("--web-proxy-names, --web-proxy-user-header and --web-proxy-group-header say how proxies are believed: name by --web-proxy-ca-file whose certificates they have")
+		if said := w.given("web-proxy-"); said != "" {
+			return fmt.Errorf("%s: found, but no proxy is believed: name by --web-proxy-ca-file whose certificates they have", said)
 		}
 		return nil
 	}
-	for flag, header := range map[string]string{"--web-proxy-user-header": p.UserHeader, "--web-proxy-group-header": p.GroupHeader} {
-		if !httpguts.ValidHeaderFieldName(header) {
-			return fmt.Errorf("%s %q: wanted the name of a header, such as %s", flag, header, serveweb.DefaultUserHeader)
+	for _, said := range []struct{ flag, header string }{{"--web-proxy-user-header", p.UserHeader}, {"--web-proxy-group-header", p.GroupHeader}} {
+		if !httpguts.ValidHeaderFieldName(said.header) {
+			return fmt.Errorf("%s %q: wanted the name of a header, such as %s", said.flag, said.header, serveweb.DefaultUserHeader)
 		}
 	}
 	if textproto.CanonicalMIMEHeaderKey(p.UserHeader) == textproto.CanonicalMIMEHeaderKey(p.GroupHeader) {

@@ -40,6 +40,8 @@ type provider struct {
 	down   bool
 	answer string // in place of a token
 	asked  int    // requests for a token
+	known  int    // requests for what it says of itself
+	during func() // what happens while it is asked for that; nil: nothing
 }
 
 func newProvider(t *testing.T, now func() time.Time) *provider {
@@ -65,6 +67,12 @@ func (p *provider) set(change func(p *provider)) {
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r.URL.Path == "/.well-known/openid-configuration" {
+		p.known++
+		if p.during != nil {
+			p.during()
+		}
+	}
 	switch {
 	case p.down:
 		http.Error(w, "down at 10.0.0.1", http.StatusInternalServerError)

@@ -147,7 +147,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if failed := query.Get("error"); failed != "" {
-		tell(w, r, http.StatusForbidden, "The provider at "+s.Issuer+" let you not sign in: "+spoken(failed, query.Get("error_description"))+". Sign in as somebody else, or ask who looks after the provider")
+		tell(w, r, http.StatusForbidden, "The provider at "+s.Issuer+" did not let you sign in: "+spoken(failed, query.Get("error_description"))+". Sign in as somebody else, or ask who looks after the provider")
 		return
 	}
 	if !s.limit.TryAccept() {
@@ -170,6 +170,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.log.Error(err, "A sign-in has failed", "issuer", s.Issuer)
 		tell(w, r, http.StatusBadGateway, "What the provider at "+s.Issuer+" has answered does not let you in. Sign in once more; the log of the manager says what is wrong")
 	default:
+		s.log.Info("Somebody has signed in to the Control Center", "user", who.Name)
 		http.Redirect(w, r, begun.To, http.StatusSeeOther)
 	}
 }
@@ -205,7 +206,7 @@ func (s *SignIn) provider(ctx context.Context) (*oidc.Provider, error) {
 	}
 	// It is kept, and asks for keys later: it must not end with the page that happens to ask.
 	said, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), s.client), s.Issuer)
-	s.asked, s.failed = now, nil
+	s.asked, s.failed = s.clock.Now(), nil // who has waited for an answer that took long does not wait for another one
 	switch {
 	case err == nil:
 		s.known = said

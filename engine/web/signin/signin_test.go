@@ -211,6 +211,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	w.g.Expect(kept).NotTo(ContainSubstring("42"))
+	w.g.Expect(w.lines).To(HaveExactElements(ContainSubstring(`"user"="oidc:42"`)))
 	w.g.Expect(strings.Join(w.lines, "\n")).NotTo(Or(ContainSubstring(kept), ContainSubstring(back.Query().Get("code")), ContainSubstring(clientSecret)))
 }
 
@@ -432,6 +433,18 @@ func TestWhatTheProviderSays(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(knownLife))
 	w.g.Expect(b.ask(http.MethodGet, "/auth/login").Code).To(Equal(http.StatusSeeOther), "what it has said before still counts")
 	w.g.Expect(b.ask(http.MethodGet, "/auth/else").Code).To(Equal(http.StatusNotFound))
+}
+
+// TestAProviderThatHangs: those who wait for it do not wait one after the other.
+func TestAProviderThatHangs(t *testing.T) {
+	w := newWorld(t)
+	w.provider.set(func(p *provider) {
+		p.down, p.during = true, func() { w.clock.SetTime(w.clock.Now().Add(2 * failedLife)) }
+	})
+	for range 3 {
+		w.g.Expect(w.browser().ask(http.MethodGet, "/auth/login").Code).To(Equal(http.StatusServiceUnavailable))
+	}
+	w.g.Expect(w.provider.known).To(Equal(1))
 }
 
 func TestGuessedCodes(t *testing.T) {

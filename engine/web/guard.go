@@ -47,8 +47,8 @@ type Doors struct {
 	Log   logr.Logger
 }
 
-// Guard lets in whom it knows: whom a trusted proxy names, who sends the token of a Kubernetes user in the header Authorization, and where it is said
-// as whom they count, those who say nothing. Everything behind it has the person in its context.
+// Guard lets in whom it knows: whom a trusted proxy names, who sends the token of a Kubernetes user in the header Authorization, who has signed in, and
+// where it is said as whom they count, those who say nothing. Everything behind it has the person in its context.
 type Guard struct {
 	Doors
 
@@ -65,7 +65,7 @@ func NewGuard(d Doors, next http.Handler) *Guard {
 // How to be let in.
 const (
 	notSaid = `Nobody has said who asks. Send the header "Authorization: Bearer TOKEN" with the token of a Kubernetes user, such as kubectl create token gives, ` +
-		`have a proxy send it, or name in the chart's web.anonymous as whom everybody counts. On a laptop, orkestra ui shows the same page`
+		`have a proxy send it, or name in the chart's web.oidc where people sign in, or in web.anonymous as whom everybody counts. On a laptop, orkestra ui shows the same page`
 	notSignedIn = "Nobody has signed in here. Sign in, or send the token of a Kubernetes user, as kubectl create token gives it, in the header Authorization"
 	notKnown    = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
 	saidMore    = "The request has more than one header Authorization, so that nobody knows who asks: send one"

@@ -40,7 +40,7 @@ func (w *web) given(prefixes ...string) string {
 
 func (w *web) bind(fs *pflag.FlagSet) {
 	w.flags = fs
-	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows, as far as their RBAC lets them read; default: nowhere")
+	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows and those who have signed in, as far as their RBAC lets them read; default: nowhere")
 	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
 	fs.StringSliceVar(&w.hosts, "web-hosts", nil,
 		"names, without ports, at which browsers reach the Control Center; others are refused where a browser shows by itself who asks; addresses and localhost need no name; repeatable")

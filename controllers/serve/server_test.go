@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -27,6 +28,7 @@ import (
 	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/person"
+	"github.com/orkspace/orkestra/engine/web/signin"
 )
 
 // nothing is a source that is not asked.
@@ -200,4 +202,30 @@ func TestProxiesShowCertificates(t *testing.T) {
 	g.Expect(asked).To(HaveLen(1), "browsers ask people for a certificate only if they have one of these CAs")
 	code, _ = status(false)
 	g.Expect(code).To(Equal(http.StatusForbidden))
+}
+
+// TestPeopleSignIn: where there is a provider, the page is for everybody, since it has the button, and the API says where to sign in.
+func TestPeopleSignIn(t *testing.T) {
+	g, key := NewWithT(t), filepath.Join(t.TempDir(), "key")
+	options := Options{SignIn: &signin.Options{Issuer: "https://login.example.com", ClientID: "page", SessionKeyFile: key, SessionLife: time.Hour}}
+	_, err := NewServer(options, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	g.Expect(err).To(MatchError(ContainSubstring("reading the keys of sessions")))
+	g.Expect(os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600)).To(Succeed())
+	at := serving(t, options, func(*Server) {})
+	connect(t, at)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	for path, want := range map[string]int{"/": http.StatusOK, "/api/v1/session": http.StatusUnauthorized, "/auth/nothing": http.StatusNotFound} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+path, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		r, err := transport.RoundTrip(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		text, err := io.ReadAll(r.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Body.Close()).To(Succeed())
+		g.Expect(r.StatusCode).To(Equal(want), path)
+		if want == http.StatusUnauthorized {
+			g.Expect(string(text)).To(ContainSubstring(`"signIn":"/auth/login"`))
+		}
+	}
 }

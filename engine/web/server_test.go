@@ -256,6 +256,48 @@ func (c changing) Of(_ context.Context, token string) (*person.Person, error) {
 	return nil, nil //nolint:nilnil // nobody has it
 }
 
+// sessions are those of one person, until they are over.
+type sessions struct {
+	http.Handler
+
+	over *sync.Map
+}
+
+func (sessions) Paths() (in, out string) { return "/auth/login", "/auth/logout" }
+
+func (sessions) Forget(http.ResponseWriter) {}
+
+func (s sessions) Of(*http.Request) (*person.Person, error) {
+	if _, over := s.over.Load("over"); over {
+		return nil, errors.New("over")
+	}
+	return &person.Person{Name: "ann"}, nil
+}
+
+// TestAStreamEndsWithItsSession: who is signed out by time, or by another key, is told nothing any more.
+func TestAStreamEndsWithItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, signs, server := NewWithT(t), sessions{over: &sync.Map{}}, serverOf(&canned{})
+		guard := NewGuard(Doors{SignIn: signs, Clock: clock.RealClock{}, Log: logr.Discard()}, server)
+		ended := make(chan struct{})
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		go func() {
+			defer close(ended)
+			ask(guard, http.MethodGet, "/api/v1/stream", at("localhost"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+		}()
+		time.Sleep(2 * beat)
+		synctest.Wait()
+		g.Expect(server.streams.all).To(HaveLen(1))
+		signs.over.Store("over", true)
+		time.Sleep(2 * beat)
+		synctest.Wait()
+		g.Expect(server.streams.all).To(BeEmpty())
+		leave()
+		<-ended
+	})
+}
+
 // TestAStreamEndsWithItsToken: who is not let in any more is told nothing any more. An API server that is away ends no stream.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	now := p.now().Unix()
 	claims := map[string]any{"iss": p.url, "aud": clientID, "sub": "42", "exp": now + 60, "iat": now, "nonce": asked.Get("nonce")}
 	maps.Copy(claims, p.claims)
-	text, _ := json.Marshal(claims) //nolint:errchkjson // claims of tests are JSON
+	text, _ := json.Marshal(claims)                  //nolint:errchkjson // claims of tests are JSON
 	_ = json.NewEncoder(w).Encode(map[string]string{ //nolint:errchkjson // the client may have gone
 		"access_token": "access", "token_type": "Bearer", "id_token": oidctest.SignIDToken(p.signer, keyID, oidc.RS256, string(text)),
 	})

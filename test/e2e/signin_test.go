@@ -115,7 +115,7 @@ var _ = Describe("The sign-in of the Control Center", func() {
 		}
 
 		By("following the redirects to the provider, and back")
-		back := send(http.MethodGet, "/auth/login?to=/boxes/"+w.id) //nolint:bodyclose // it is
+		back := send(http.MethodGet, "/auth/login?to=/boxes/"+w.id)
 		Expect(back.StatusCode).To(Equal(http.StatusOK))
 		Expect(back.Request.URL.String()).To(Equal(p.base + "/boxes/" + w.id))
 		var fleet api.Fleet
@@ -127,7 +127,7 @@ var _ = Describe("The sign-in of the Control Center", func() {
 		Expect(p.ask(ctx, Default, "boxes/"+w.id+"/resources", &problem)).To(Equal(http.StatusForbidden))
 
 		By("signing out")
-		Expect(send(http.MethodPost, "/auth/logout").StatusCode).To(Equal(http.StatusNoContent)) //nolint:bodyclose // it is
+		Expect(send(http.MethodPost, "/auth/logout").StatusCode).To(Equal(http.StatusNoContent))
 		Expect(p.ask(ctx, Default, "fleet", &problem)).To(Equal(http.StatusUnauthorized))
 	})
 })

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/http"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -55,11 +54,16 @@ type Server struct {
 
 	mux     *http.ServeMux
 	streams *streams
+	files   files
 }
 
-// New makes a Server.
+// New makes a Server. Files that can't be read are a mistake in the program, since they are compiled in: it panics.
 func New(c Config) *Server {
-	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams()}
+	all, err := filesOf(c.Files)
+	if err != nil {
+		panic(err)
+	}
+	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
@@ -129,19 +133,6 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(ctx context.Context) (*api.Resource, error) {
 		return s.Source.Resource(ctx, r.PathValue("box"), namespace, r.PathValue("name"))
 	})
-}
-
-// page serves a file, or index.html for the paths that the page itself knows.
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	if !reads(w, r) {
-		return
-	}
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if info, err := fs.Stat(s.Files, name); name == "" || err != nil || info.IsDir() {
-		name = "index.html"
-	}
-	w.Header().Set("Cache-Control", "no-cache") // it asks whether what it has is still so: a new binary has another page
-	http.ServeFileFS(w, r, s.Files, name)       //nolint:gosec // the files are compiled in, and an fs.FS has no other ones
 }
 
 // answer writes what the source says as JSON, or why it can't.

@@ -17,7 +17,8 @@ import (
 const (
 	// gather is how long changes are gathered before they are told, so that a burst is told at most four times a second.
 	gather = 250 * time.Millisecond
-	// beat is how often a stream without a change says that it is there: proxies end connections that are silent.
+	// beat is how often a stream says that it is there: proxies end connections that are silent, and a page that hears nothing for longer takes its
+	// connection for lost.
 	beat = 15 * time.Second
 	// maxStreams is how many pages may listen at the same time, maxEach how many of one person, and maxShared how many of all who have not said who
 	// they are: nobody can keep all others out.
@@ -152,7 +153,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	// Who does not read is not waited for.
 	bound := func() { _ = out.SetWriteDeadline(s.Clock.Now().Add(writeTimeout)) } // a recorder of a test has none
 	bound()
-	if _, err := fmt.Fprint(w, "retry: 1000\n\n"); err != nil || out.Flush() != nil {
+	if _, err := fmt.Fprint(w, "retry: 1000\n"+beating); err != nil || out.Flush() != nil {
 		return
 	}
 	beats := time.NewTicker(beat)
@@ -166,7 +167,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 				return // a token that has expired, or was taken back
 			}
 			bound()
-			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || out.Flush() != nil {
+			if _, err := fmt.Fprint(w, beating); err != nil || out.Flush() != nil {
 				return
 			}
 		case <-one.wake:
@@ -177,6 +178,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
+
+// beating is the event that says nothing else than that the stream is there. Without data browsers would drop it.
+const beating = "event: beat\ndata: {}\n\n"
 
 func tellAll(w http.ResponseWriter, changes []api.Change) bool {
 	for _, c := range changes {

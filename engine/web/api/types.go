@@ -389,6 +389,7 @@ type Event struct {
 }
 
 // Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole.
+// Each 15 seconds, and to begin with, it also tells an event of the name beat, which says only that the connection lives.
 type Change struct {
 	Box string `json:"box,omitempty"`
 	// Resource that has changed; absent: the box itself has.

@@ -395,7 +395,7 @@ export interface Event {
   object: string;
 }
 
-/** Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole. */
+/** Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole. Each 15 seconds, and to begin with, it also tells an event of the name beat, which says only that the connection lives. */
 export interface Change {
   /**  */
   box?: string;

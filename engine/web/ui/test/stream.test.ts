@@ -8,6 +8,10 @@ class Fake implements Source {
   onerror: Source["onerror"] = null;
   onmessage: Source["onmessage"] = null;
   closed = false;
+  beat: () => void = () => undefined;
+  addEventListener(_: "beat", listener: () => void): void {
+    this.beat = listener;
+  }
   close(): void {
     this.closed = true;
   }
@@ -81,6 +85,31 @@ test("a stream that is stopped does not try again, and nobody who has left is to
     mock.timers.tick(60_000);
     assert.equal(sources.length, 1);
     assert.deepEqual(told, []);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test("a stream that is silent is lost; beats and changes keep it", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  try {
+    const { sources, stream, heard } = made();
+    stream.start();
+    sources[0]!.onopen?.({} as Event);
+    heard.length = 0;
+    mock.timers.tick(39_000);
+    sources[0]!.beat();
+    mock.timers.tick(39_000);
+    sources[0]!.say('{"box":"a"}');
+    mock.timers.tick(39_000);
+    assert.deepEqual(stream.connection.value, { state: "live" });
+    assert.deepEqual(heard, [{ box: "a" }], "a beat is no change");
+    mock.timers.tick(1000);
+    assert.equal(stream.connection.value.state, "lost");
+    assert.ok(sources[0]!.closed);
+    mock.timers.tick(1000);
+    assert.equal(sources.length, 2, "it connects anew");
+    stream.stop();
   } finally {
     mock.timers.reset();
   }

@@ -10,6 +10,7 @@ export interface Source {
   onopen: ((event: Event) => void) | null;
   onerror: ((event: Event) => void) | null;
   onmessage: ((event: MessageEvent) => void) | null;
+  addEventListener(type: "beat", listener: () => void): void;
   close(): void;
 }
 
@@ -17,12 +18,15 @@ export interface Source {
 type Listener = (change: Change | undefined) => void;
 
 const longest = 15_000;
+// The server beats each 15 s. A connection that has died on the way, as when a laptop sleeps, is silent and no error.
+const silence = 40_000;
 
 export class Stream {
   readonly connection = signal<Connection>({ state: "connecting" });
   private readonly listeners = new Set<Listener>();
   private source: Source | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private quiet: ReturnType<typeof setTimeout> | undefined;
   private pause = 1000;
 
   constructor(private readonly open: () => Source) {}
@@ -39,17 +43,28 @@ export class Stream {
     this.source = source;
     source.onopen = () => {
       this.pause = 1000;
+      this.hear();
       this.connection.value = { state: "live" };
       this.tell(undefined);
     };
-    source.onmessage = (event) => this.tell(read(event.data));
+    source.onmessage = (event) => {
+      this.hear();
+      this.tell(read(event.data));
+    };
+    source.addEventListener("beat", () => this.hear());
     source.onerror = () => this.lose();
   }
 
   stop(): void {
     clearTimeout(this.timer);
+    clearTimeout(this.quiet);
     this.source?.close();
     this.source = undefined;
+  }
+
+  private hear(): void {
+    clearTimeout(this.quiet);
+    this.quiet = setTimeout(() => this.lose(), silence);
   }
 
   // Browsers differ in when an EventSource tries again by itself; so it never does.

@@ -38,6 +38,7 @@ import (
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/metrics"
@@ -182,7 +183,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	plans := revision.NewPlans(revisions, compiling)
 	keys := rollback.NewKeys(c, mgr.GetAPIReader(), o.Namespace)
-	eng, err := newEngine(mgr, o, egress, recorder, reviews, marked, plans, keys)
+	remembered := newHistory(o)
+	eng, err := newEngine(mgr, o, egress, recorder, reviews, marked, plans, keys, remembered)
 	if err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := addPage(mgr, o, c, eng); err != nil {
+	if err := addPage(mgr, o, c, eng, remembered); err != nil {
 		return err
 	}
 	return add(mgr, []reconciler{
@@ -240,20 +242,28 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys})
 }
 
+// newHistory gives what remembers reconciles; nil where there is no page that shows them.
+func newHistory(o Options) *history.History {
+	if o.Web == nil {
+		return nil
+	}
+	return history.New(o.Clock)
+}
+
 // addPage has a manager serve the Control Center, where that is asked for.
-func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine) error {
+func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, remembered *history.History) error {
 	if o.Web == nil {
 		return nil
 	}
 	source := serve.NewSource(serve.Ports{
 		Own: c, Informers: mgr.GetCache(), Caches: eng.Caches(), Mapper: eng.Mapper(), Rights: person.NewRights(c, o.Clock), Namespace: o.Namespace,
-		Leading: eng.Leading, Clock: o.Clock,
+		History: remembered, Leading: eng.Leading, Clock: o.Clock,
 	})
 	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
 	if err != nil {
 		return err
 	}
-	return add(mgr, nil, server)
+	return add(mgr, nil, server, remembered)
 }
 
 // reconciler is added to a manager with what marks its objects.
@@ -279,7 +289,7 @@ func add(mgr ctrl.Manager, reconcilers []reconciler, runnables ...manager.Runnab
 
 func newEngine(
 	mgr ctrl.Manager, o Options, egress *external.Egress, recorder *metrics.Recorder, rights *access.Reviews, marked *marks,
-	plans *revision.Plans, keys *rollback.Keys,
+	plans *revision.Plans, keys *rollback.Keys, remembered *history.History,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
@@ -287,7 +297,7 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Discover: func() (meta.RESTMapper, error) {
 			return apiutil.NewDynamicRESTMapper(config, mgr.GetHTTPClient())
 		},
-		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder, Tracer: o.Tracer,
+		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder, Tracer: o.Tracer, History: remembered,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
 		ReconcileTimeout: o.ReconcileTimeout, Egress: egress, Code: o.Code, Namespace: o.Namespace, Plans: plans, SnapshotKeys: keys,

@@ -143,7 +143,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,
-		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Tracer: e.config.Tracer, Events: b.clients.events, BoxEvents: e.config.Events, Measured: b.scaler.Reconciled,
+		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, History: e.config.History, Tracer: e.config.Tracer, Events: b.clients.events, BoxEvents: e.config.Events, Measured: b.scaler.Reconciled,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -40,6 +41,8 @@ type Config struct {
 	Events events.EventRecorder
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// History remembers what reconciles did. nil: nobody does.
+	History *history.History
 	// Tracer makes a trace of each reconcile that it samples. nil: of none.
 	Tracer *tracing.Tracer
 	// Clock tells the time.

@@ -299,6 +299,7 @@ func (e *Engine) Remove(name string) error {
 	if last {
 		e.calls.Forget(name)
 		e.config.Metrics.Forget(name)
+		e.config.History.Forget(name)
 		e.boxChanged(name)
 	}
 	return nil

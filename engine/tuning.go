@@ -6,6 +6,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/autoscale"
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/metrics"
 )
 
@@ -65,6 +66,12 @@ func (t tuning) Scaled(change autoscale.Change) {
 
 // Panicked implements autoscale.Box.
 func (t tuning) Panicked(value any, stack []byte) { t.panicked(value, stack) }
+
+// sample is what is remembered of the box each minute.
+func (t tuning) sample() history.Sample {
+	counts := t.tracker.Snapshot().Resources
+	return history.Sample{Total: counts.Total, Ready: counts.Ready, Waiting: counts.Waiting, Failing: counts.Failing, Queue: clamp(t.queue.Len())}
+}
 
 // sweep queues every resource, behind fresh events: there may be thousands, and somebody waits for what was just edited.
 func (b *box) sweep() {

@@ -25,6 +25,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
 	b.engine.config.Metrics.MeasureAutoscale(b.name, b.scaler.Measured)
+	b.engine.config.History.Measure(b.name, tuning{b}.sample)
 	b.engine.config.Metrics.MeasureWaits(b.name, tuning{b}.waits)
 	b.engine.config.Notifier.BoxChanged(b.name)
 	b.startQueue()

@@ -49,6 +49,10 @@ type Ports struct {
 	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) ([]api.Event, error)
 	// Rows of a box.
 	Rows func(ctx context.Context, box *v1alpha1.OperatorBox) (Rows, error)
+	// Cycles are the last reconciles of a resource of a box, as far as the person may know of them.
+	Cycles func(ctx context.Context, box, namespace, name string) api.History
+	// Hour is the last one of a box; nil: nobody remembers it.
+	Hour func(box string) *api.Hour
 	// Manager says whether one is at work.
 	Manager func(ctx context.Context) (api.Manager, error)
 	// Person is who asks.
@@ -72,7 +76,11 @@ func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
 		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
 	}
 	for i := range boxes.Items {
-		out.Boxes = append(out.Boxes, view.Box(&boxes.Items[i], healthOf(healths, boxes.Items[i].Name)))
+		one := view.Box(&boxes.Items[i], healthOf(healths, boxes.Items[i].Name))
+		if hour := c.Hour(one.Name); hour != nil {
+			one.Hour = &api.Hour{Since: hour.Since, From: hour.From, To: hour.To, Waiting: hour.Waiting, Failing: hour.Failing} // a fleet has hundreds of boxes
+		}
+		out.Boxes = append(out.Boxes, one)
 	}
 	if out.Manager, err = c.Manager(ctx); err != nil {
 		out.Manager.Message = "Whether a manager is at work is not known: " + err.Error()
@@ -115,6 +123,7 @@ func (c *Center) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
 	}
 	healths, err := c.healths(ctx)
 	out := view.Detail(box, healthOf(healths, name), healths)
+	out.Hour = c.Hour(name)
 	note := func(what string, err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, what+" not known: "+err.Error())

@@ -46,6 +46,7 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 		return nil, err
 	}
 	out := resourceOf(found, live)
+	out.History = c.Cycles(ctx, boxName, namespace, name)
 	objects := map[types.UID]bool{live.GetUID(): true}
 	for _, d := range found.Declarations {
 		if child := d.Child(); child != nil {
@@ -96,3 +97,6 @@ func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause
 	}
 	return &api.Cause{Message: found.Said()}
 }
+
+// NoHistory is a history without a reconcile, and why there is none.
+func NoHistory(note string) api.History { return api.History{Note: note, Cycles: []api.Cycle{}} }

@@ -21,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/look"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/revision"
@@ -41,6 +42,8 @@ type Ports struct {
 	Mapper meta.RESTMapper
 	// Rights of people.
 	Rights *person.Rights
+	// History remembers what this process did.
+	History *history.History
 	// Namespace is the manager's own.
 	Namespace string
 	// Leading says whether this process leads.
@@ -82,7 +85,7 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 		Events: func(context.Context, string, map[types.UID]bool) ([]api.Event, error) {
 			return []api.Event{}, center.ErrNoEvents
 		},
-		Rows: r.rows, Manager: s.manager,
+		Rows: r.rows, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
 	}}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/tracing"
@@ -16,8 +17,9 @@ type laps struct {
 	clock    clock.PassiveClock
 	recorder *metrics.Recorder
 	box      string
-	last     time.Time     // when the step that runs has begun
-	span     *tracing.Span // of the step that runs; nil: none runs, or there is no trace
+	last     time.Time      // when the step that runs has begun
+	span     *tracing.Span  // of the step that runs; nil: none runs, or there is no trace
+	kept     *history.Cycle // what is remembered of the cycle; nil: nothing
 }
 
 // Begin implements stage.Laps.
@@ -31,6 +33,9 @@ func (l *laps) Begin(ctx context.Context, step string) context.Context {
 func (l *laps) Lap(step string, err error) {
 	now := l.clock.Now()
 	l.recorder.StageEnded(l.box, step, now.Sub(l.last))
+	if l.kept != nil {
+		l.kept.Stages = append(l.kept.Stages, history.Stage{Name: step, Took: now.Sub(l.last)})
+	}
 	l.last = now
 	failure := ""
 	if err != nil {

@@ -85,7 +85,7 @@ func BenchmarkNoOp(b *testing.B) {
 		b.Fatal(err)
 	}
 	r, s, _ := living(b, v1alpha1.OperatorBoxSpec{}, nil)
-	r.Metrics = recorder
+	r.Metrics, r.History = recorder, remembering(b)
 	key := client.ObjectKeyFromObject(s.resource)
 	ctx := patience(b)
 	r.Reconcile(ctx, key)

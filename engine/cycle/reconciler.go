@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/engine/contention"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/inventory"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/observe"
@@ -126,6 +127,8 @@ type Config struct {
 	Log logr.Logger
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// History remembers what the cycles did. nil: nobody does.
+	History *history.History
 	// Tracer makes a trace of each cycle that it samples. nil: of none.
 	Tracer *tracing.Tracer
 	// Measured is told of each reconcile that was not skipped: how long it took, and whether it failed. nil: nobody is.
@@ -352,6 +355,7 @@ func (c *cycle) forget() {
 	c.waiters.note(key, false)
 	if c.stored == nil { // one that is only not selected may come back
 		c.states.forget(key)
+		c.History.Drop(c.Box, key)
 	}
 	if release.Wide(c.record.Plan, c.Namespaces) {
 		c.Notifier.BoxChanged(c.Box) // it may wait for the last resource outside of its selection

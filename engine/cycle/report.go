@@ -36,6 +36,7 @@ func (c reporting) report(ctx context.Context) {
 	rec := c.record
 	c.log(ctx)
 	c.measure()
+	c.note()
 	if rec.Missing != nil && c.Rights.Lost(*rec.Missing) {
 		c.Notifier.RightDenied(c.Box)
 	}

@@ -74,7 +74,7 @@ func mayRead(ctx context.Context, reading *observe.Reading, kind schema.GroupVer
 func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	plan, now := c.record.Plan, c.record.Began
 	c.st.writes.Begin(c.stored, now)
-	c.laps = laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now}
+	c.laps = laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now, kept: reporting{c}.remember()}
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), PatchOf: c.PatchOf, Kinds: c.Kinds, Observer: reading, Access: reading,

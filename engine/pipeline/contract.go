@@ -45,6 +45,8 @@ type (
 	DryRun = stage.DryRun
 	// Inputs are what a cycle read.
 	Inputs = stage.Inputs
+	// Difference is what has changed of them.
+	Difference = stage.Difference
 	// Event is something that people should see.
 	Event = stage.Event
 	// StepError is the error of one stage.

@@ -34,6 +34,9 @@ type source struct {
 	changed func(api.Change) // guarded by mu; nil: nobody listens yet
 }
 
+// elsewhere says where the history is: no object has it.
+const elsewhere = "The manager remembers the last reconciles: its own page shows them, where the chart's web.enabled serves it"
+
 // newSource reads the boxes once, so that somebody who may not is told at once.
 func newSource(ctx context.Context, connected *session.Session) (*source, error) {
 	inspector, err := connected.Inspector(ctx, time.Now())
@@ -53,6 +56,7 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	s.tables, s.events = newTables(s), newEvents(connected.Client())
 	s.Ports = center.Ports{
 		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Manager: s.newest,
+		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
 		Clock: clock.RealClock{},
 	}
 	s.Person, err = whoAmI(ctx, connected.Client())

@@ -187,7 +187,7 @@ func (c *Cycle) Wrote(child *unstructured.Unstructured, action apply.Action) {
 	if action == apply.None || action == apply.Terminating {
 		return
 	}
-	c.Writes = append(c.Writes, stage.Written{Kind: child.GetKind(), Name: c.ChildName(child), Action: action})
+	c.Writes = append(c.Writes, stage.Written{Group: child.GroupVersionKind().Group, Kind: child.GetKind(), Name: c.ChildName(child), Action: action})
 	c.Living.Changed()
 	c.Inputs.Wrote(child, action == apply.Created && !c.Living.viewed)
 }

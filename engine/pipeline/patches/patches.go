@@ -284,7 +284,7 @@ func (r *round) patch(ctx context.Context, all []wanted) (failed []wanted, first
 			r.c.ReconcileAt(out.ReconcileAt)
 		}
 		if out.Action != apply.None {
-			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: out.Action, Patch: true})
+			r.c.Writes = append(r.c.Writes, stage.Written{Group: w.obj.GroupVersionKind().Group, Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: out.Action, Patch: true})
 		}
 	}
 	return failed, first

@@ -86,27 +86,76 @@ func versionsOf(objects []*unstructured.Unstructured) string {
 
 // Unchanged says whether everything that was read is still the same.
 func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Reader, now time.Time) bool {
-	if in == nil || in.plan != p || in.resource != fingerprint(p, stored) || in.expired(now) {
-		return false
+	return in != nil && in.Difference(p, stored, read, now) == Difference{}
+}
+
+// Difference is the first thing that has changed since it was read; the zero value: nothing has. It names no object, since who is told of it may not
+// be allowed to see that.
+type Difference struct {
+	// What has changed, in words.
+	What string
+	// Kind of the object that it was, or the name of the box; empty: it was none.
+	Kind string
+}
+
+// String gives it in words.
+func (d Difference) String() string {
+	if d.Kind == "" {
+		return d.What
+	}
+	return d.What + " " + d.Kind
+}
+
+// Difference finds what has changed since it was read.
+func (in *Inputs) Difference(p *Plan, stored *unstructured.Unstructured, read Reader, now time.Time) Difference {
+	switch {
+	case in.plan != p:
+		return Difference{What: "a change of the box, of its limits, or of kinds that it uses"}
+	case in.resource != fingerprint(p, stored):
+		if stored.GetDeletionTimestamp() != nil {
+			return Difference{What: "the deletion of the resource"}
+		}
+		return Difference{What: "a change of the resource"}
+	case in.expired(now):
+		return Difference{What: "the time that the last reconcile has named"}
 	}
 	for i := range in.observed {
 		if o := &in.observed[i]; o.now(read) != o.seen {
-			return false
+			return o.difference()
 		}
 	}
 	if !in.readChildren {
-		return true
+		return Difference{}
 	}
-	count := 0
+	count, changed := 0, false
 	for _, kind := range read.Kinds() {
 		for uid, version := range read.Versions(kind, stored) {
 			count++
 			if v := in.children[uid]; v == written || v != version {
-				return false
+				changed = true // to return from here would put the answer on the heap, in each reconcile that has nothing to do
+				break
 			}
 		}
+		if changed {
+			return Difference{What: "a change of a child of kind", Kind: kind.Kind}
+		}
 	}
-	return count == len(in.children)
+	if count != len(in.children) {
+		return Difference{What: "a child that is gone"}
+	}
+	return Difference{}
+}
+
+// difference says what has changed of what was observed.
+func (o *observation) difference() Difference {
+	switch {
+	case o.dependency != nil:
+		return Difference{What: "a change of what the box depends on:", Kind: o.dependency.Name}
+	case o.box != "":
+		return Difference{What: "the start or the end of the box", Kind: o.box}
+	default:
+		return Difference{What: "a change of what it reads, of kind", Kind: o.kind.Kind}
+	}
 }
 
 // StatusWritten takes our own status write out of what counts as a change: answer is the resource as it is after that.

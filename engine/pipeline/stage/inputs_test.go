@@ -18,15 +18,16 @@ func TestEverythingThatWasReadIsAnInput(t *testing.T) {
 	for name, tc := range map[string]struct {
 		read   func(c *cluster, in *Inputs)
 		change func(c *cluster)
+		what   string
 	}{
-		"an object that changes":   {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "key") }, func(c *cluster) { c.others[0] = object("Secret", "team-a", "key", "2") }},
-		"an object that goes":      {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "key") }, func(c *cluster) { c.others = nil }},
-		"an object that comes":     {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "other") }, func(c *cluster) { c.others = append(c.others, object("Secret", "team-a", "other", "1")) }},
-		"a list that grows":        {func(c *cluster, in *Inputs) { in.Select(c, secretKind, "team-a", all) }, func(c *cluster) { c.others = append(c.others, object("Secret", "team-a", "other", "1")) }},
-		"a box that starts":        {func(c *cluster, in *Inputs) { in.Box(c, "database") }, func(c *cluster) { c.boxes = map[string]schema.GroupVersionKind{"database": secretKind} }},
-		"a dependency that starts": {func(c *cluster, in *Inputs) { in.Unmet(c, started) }, func(c *cluster) { c.dependencies = map[string]DependencyState{"db": {Started: true}} }},
-		"a child that changes":     {func(c *cluster, in *Inputs) { in.ReadChildren(c.children) }, func(c *cluster) { c.children[0] = object("Secret", "team-a", "child", "2") }},
-		"a child that goes":        {func(c *cluster, in *Inputs) { in.ReadChildren(c.children) }, func(c *cluster) { c.children = nil }},
+		"an object that changes":   {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "key") }, func(c *cluster) { c.others[0] = object("Secret", "team-a", "key", "2") }, "a change of what it reads, of kind Secret"},
+		"an object that goes":      {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "key") }, func(c *cluster) { c.others = nil }, "a change of what it reads, of kind Secret"},
+		"an object that comes":     {func(c *cluster, in *Inputs) { in.Get(c, secretKind, "team-a", "other") }, func(c *cluster) { c.others = append(c.others, object("Secret", "team-a", "other", "1")) }, "a change of what it reads, of kind Secret"},
+		"a list that grows":        {func(c *cluster, in *Inputs) { in.Select(c, secretKind, "team-a", all) }, func(c *cluster) { c.others = append(c.others, object("Secret", "team-a", "other", "1")) }, "a change of what it reads, of kind Secret"},
+		"a box that starts":        {func(c *cluster, in *Inputs) { in.Box(c, "database") }, func(c *cluster) { c.boxes = map[string]schema.GroupVersionKind{"database": secretKind} }, "the start or the end of the box database"},
+		"a dependency that starts": {func(c *cluster, in *Inputs) { in.Unmet(c, started) }, func(c *cluster) { c.dependencies = map[string]DependencyState{"db": {Started: true}} }, "a change of what the box depends on: db"},
+		"a child that changes":     {func(c *cluster, in *Inputs) { in.ReadChildren(c.children) }, func(c *cluster) { c.children[0] = object("Secret", "team-a", "child", "2") }, "a change of a child of kind Secret"},
+		"a child that goes":        {func(c *cluster, in *Inputs) { in.ReadChildren(c.children) }, func(c *cluster) { c.children = nil }, "a child that is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -38,6 +39,7 @@ func TestEverythingThatWasReadIsAnInput(t *testing.T) {
 			g.Expect(in.Unchanged(p, shop(), c, now)).To(gomega.BeTrue())
 			tc.change(c)
 			g.Expect(in.Unchanged(p, shop(), c, now)).To(gomega.BeFalse())
+			g.Expect(in.Difference(p, shop(), c, now).String()).To(gomega.Equal(tc.what))
 			g.Expect(c.cycle(t, p, shop()).Inputs.Unchanged(p, shop(), c, now)).To(gomega.BeTrue(), "nothing was read")
 		})
 	}

@@ -89,8 +89,8 @@ const Pruned apply.Action = "pruned"
 
 // Written is one write to a child.
 type Written struct {
-	// Kind of the child.
-	Kind string
+	// Group of the API, and Kind, of the child.
+	Group, Kind string
 	// Name of the child, after its namespace where that is not the resource's.
 	Name string
 	// Action that was taken.

@@ -107,8 +107,31 @@ type Box struct {
 	Revision string `json:"revision,omitempty"`
 	// Suspended says that its spec asks for it.
 	Suspended bool `json:"suspended,omitempty"`
+	// Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what waits and what fails.
+	Hour *Hour `json:"hour,omitempty"`
 	// Alerts are the alerts of the chart that speak of such a box now, with their runbooks.
 	Alerts []Alert `json:"alerts,omitempty"`
+}
+
+// Hour is the last hour of a box, as the manager that leads remembers it: one value for each minute, the oldest first. It is lost when that manager
+// ends.
+type Hour struct {
+	// Since is from when on it remembers.
+	Since time.Time `json:"since"`
+	// From and To are the times of the first and the last value. Those between them stand a minute apart.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute.
+	Total   []int32 `json:"total,omitempty"`
+	Ready   []int32 `json:"ready,omitempty"`
+	Waiting []int32 `json:"waiting"`
+	Failing []int32 `json:"failing"`
+	Queue   []int32 `json:"queue,omitempty"`
+	// Reconciles and Failures count the reconciles of each minute.
+	Reconciles []int32 `json:"reconciles,omitempty"`
+	Failures   []int32 `json:"failures,omitempty"`
+	// P95 are the seconds that 95 % of the reconciles of each minute took at most, up to a fifth too long; 0: there was none.
+	P95 []float64 `json:"p95,omitempty"`
 }
 
 // Counts counts resources.
@@ -321,6 +344,8 @@ type Resource struct {
 	Provided []string `json:"provided,omitempty"`
 	// Conditions of its status.
 	Conditions []Condition `json:"conditions"`
+	// History has its last reconciles.
+	History History `json:"history"`
 	// Events of the API server about it and its children, the newest first; at most 50.
 	Events []Event `json:"events"`
 	// YAML without managed fields. What a Secret holds is masked.
@@ -373,6 +398,61 @@ type Gate struct {
 	Field  string `json:"field,omitempty"`
 	Wanted string `json:"wanted,omitempty"`
 	Actual string `json:"actual,omitempty"`
+}
+
+// History has the last reconciles of a resource, as the manager that leads remembers them. They are lost when that manager ends, and the oldest go
+// when there are too many in all.
+type History struct {
+	// Since is from when on it remembers; absent where the one that answers remembers nothing.
+	Since *time.Time `json:"since,omitempty"`
+	// Note says in a sentence why there is none, or what is left out.
+	Note string `json:"note,omitempty"`
+	// Cycles are the reconciles that ran, the newest first; at most 10. One that had nothing to do is not among them.
+	Cycles []Cycle `json:"cycles"`
+}
+
+// Cycle is one reconcile, or several in a row that came to the same.
+type Cycle struct {
+	// Time is when it began, the last one of several; Seconds how long it took.
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	// Times is how many there were in a row, and First when the first of them began.
+	Times int       `json:"times"`
+	First time.Time `json:"first"`
+	// Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why.
+	Woken  string `json:"woken"`
+	Action string `json:"action"`
+	Why    string `json:"why"`
+	// Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed.
+	Outcome string `json:"outcome"`
+	Stage   string `json:"stage,omitempty"`
+	// Reason and Message are those of the condition Ready after it, or the error that the resource could not show.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Stages are those that ran, in their order.
+	Stages []Stage `json:"stages"`
+	// Writes are those of objects that the person may list; at most 20. Others counts the rest.
+	Writes []Write `json:"writes"`
+	Others int     `json:"others,omitempty"`
+}
+
+// Stage is a step of a reconcile.
+type Stage struct {
+	Name string `json:"name"`
+	// Seconds that it took.
+	Seconds float64 `json:"seconds"`
+}
+
+// Write is one write to an object.
+type Write struct {
+	// Action is what was done: created, changed, corrected, pruned and so on.
+	Action string `json:"action"`
+	// Kind, Namespace and Name of the object.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Patch says that it is an object of others, of which fields were set.
+	Patch bool `json:"patch,omitempty"`
 }
 
 // Event is one of the API server.

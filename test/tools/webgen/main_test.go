@@ -37,6 +37,8 @@ type Things struct {
 	Since *time.Time ` + "`json:\"since,omitempty\"`" + `
 	// Counts of it.
 	Counts []int32 ` + "`json:\"counts\"`" + `
+	// Share of it.
+	Share float64 ` + "`json:\"share\"`" + `
 }
 
 // Change is what the stream GET /api/v1/stream tells: news.
@@ -65,6 +67,8 @@ export interface Things extends Base {
   since?: string;
   /** Counts of it. */
   counts: number[];
+  /** Share of it. */
+  share: number;
 }
 
 /** Change is what the stream GET /api/v1/stream tells: news. */
@@ -92,10 +96,11 @@ const wantDocument = `{
         "description": "Things is the answer to GET /api/v1/boxes/{box}/things: a page. Parameters: state, reason (exact), offset, limit (1 to 5; 2).",
         "properties": {
           "counts": {"description": "Counts of it.", "items": {"type": "integer"}, "type": "array"},
+          "share": {"description": "Share of it.", "type": "number"},
           "since": {"description": "Word of it, and since when.", "format": "date-time", "type": "string"},
           "word": {"$ref": "#/components/schemas/Word", "description": "Word of it, and since when."}
         },
-        "required": ["word", "counts"],
+        "required": ["word", "counts", "share"],
         "type": "object"
       },
       "Word": {"description": "Word is how it fares.", "enum": ["Good", "Bad"], "type": "string"}

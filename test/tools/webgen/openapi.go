@@ -124,6 +124,8 @@ func named(name string) object {
 		return object{"type": "boolean"}
 	case "int", "int32", "int64":
 		return object{"type": "integer"}
+	case "float64":
+		return object{"type": "number"}
 	default:
 		return object{"$ref": refs + name}
 	}

@@ -68,7 +68,7 @@ func scriptType(of ast.Expr) (string, error) {
 			return "string", nil
 		case "bool":
 			return "boolean", nil
-		case "int", "int32", "int64":
+		case "int", "int32", "int64", "float64":
 			return "number", nil
 		default:
 			return t.Name, nil

@@ -81,8 +81,36 @@ export interface Box {
   revision?: string;
   /** Suspended says that its spec asks for it. */
   suspended?: boolean;
+  /** Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what waits and what fails. */
+  hour?: Hour;
   /** Alerts are the alerts of the chart that speak of such a box now, with their runbooks. */
   alerts?: Alert[];
+}
+
+/** Hour is the last hour of a box, as the manager that leads remembers it: one value for each minute, the oldest first. It is lost when that manager ends. */
+export interface Hour {
+  /** Since is from when on it remembers. */
+  since: string;
+  /** From and To are the times of the first and the last value. Those between them stand a minute apart. */
+  from: string;
+  /** From and To are the times of the first and the last value. Those between them stand a minute apart. */
+  to: string;
+  /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
+  total?: number[];
+  /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
+  ready?: number[];
+  /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
+  waiting: number[];
+  /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
+  failing: number[];
+  /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
+  queue?: number[];
+  /** Reconciles and Failures count the reconciles of each minute. */
+  reconciles?: number[];
+  /** Reconciles and Failures count the reconciles of each minute. */
+  failures?: number[];
+  /** P95 are the seconds that 95 % of the reconciles of each minute took at most, up to a fifth too long; 0: there was none. */
+  p95?: number[];
 }
 
 /** Counts counts resources. */
@@ -315,6 +343,8 @@ export interface Resource extends Row {
   provided?: string[];
   /** Conditions of its status. */
   conditions: Condition[];
+  /** History has its last reconciles. */
+  history: History;
   /** Events of the API server about it and its children, the newest first; at most 50. */
   events: Event[];
   /** YAML without managed fields. What a Secret holds is masked. */
@@ -377,6 +407,70 @@ export interface Gate {
   wanted?: string;
   /** Field, Wanted and Actual are those of the first condition that does not hold. */
   actual?: string;
+}
+
+/** History has the last reconciles of a resource, as the manager that leads remembers them. They are lost when that manager ends, and the oldest go when there are too many in all. */
+export interface History {
+  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
+  since?: string;
+  /** Note says in a sentence why there is none, or what is left out. */
+  note?: string;
+  /** Cycles are the reconciles that ran, the newest first; at most 10. One that had nothing to do is not among them. */
+  cycles: Cycle[];
+}
+
+/** Cycle is one reconcile, or several in a row that came to the same. */
+export interface Cycle {
+  /** Time is when it began, the last one of several; Seconds how long it took. */
+  time: string;
+  /** Time is when it began, the last one of several; Seconds how long it took. */
+  seconds: number;
+  /** Times is how many there were in a row, and First when the first of them began. */
+  times: number;
+  /** Times is how many there were in a row, and First when the first of them began. */
+  first: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  woken: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  action: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  why: string;
+  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
+  outcome: string;
+  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
+  stage?: string;
+  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
+  reason?: string;
+  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
+  message?: string;
+  /** Stages are those that ran, in their order. */
+  stages: Stage[];
+  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
+  writes: Write[];
+  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
+  others?: number;
+}
+
+/** Stage is a step of a reconcile. */
+export interface Stage {
+  /**  */
+  name: string;
+  /** Seconds that it took. */
+  seconds: number;
+}
+
+/** Write is one write to an object. */
+export interface Write {
+  /** Action is what was done: created, changed, corrected, pruned and so on. */
+  action: string;
+  /** Kind, Namespace and Name of the object. */
+  kind: string;
+  /** Kind, Namespace and Name of the object. */
+  namespace?: string;
+  /** Kind, Namespace and Name of the object. */
+  name: string;
+  /** Patch says that it is an object of others, of which fields were set. */
+  patch?: boolean;
 }
 
 /** Event is one of the API server. */

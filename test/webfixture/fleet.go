@@ -94,6 +94,9 @@ func (w *world) boxes() []api.Box {
 		if k.state == api.Stopped || k.state == api.Pending {
 			b.Workers, b.StartedAt = 0, nil
 		}
+		if k.state != api.Stopped && k.state != api.Pending {
+			b.Hour = w.hour(b)
+		}
 		out = append(out, b)
 	}
 	return out

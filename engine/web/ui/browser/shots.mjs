@@ -29,6 +29,7 @@ const pages = {
   "problem-500": "/boxes/broken",
   "problem-502": "/boxes/behind/resources",
   lost: "/no/such/page",
+  "resource-long": "/boxes/websites/resources/shop/long",
 };
 
 const looks = {

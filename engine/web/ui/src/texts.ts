@@ -3,8 +3,17 @@
 const count = (n: number) => n.toLocaleString("en");
 const plural = (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`;
 
+/** seconds says a short time in its own unit. */
+const seconds = (n: number) => {
+  if (n <= 0) return "0";
+  if (n < 0.001) return "<1 ms";
+  if (n < 1) return `${Math.round(n * 1000)} ms`;
+  return `${n < 10 ? n.toFixed(1) : Math.round(n)} s`;
+};
+
 export const texts = {
   count,
+  seconds,
   product: "Orkestra",
   center: "Control Center",
   title: (page: string) => `${page} · Orkestra`,
@@ -90,6 +99,36 @@ export const texts = {
     inRow: (n: number) => `${count(n)} in a row`,
     limit: (n: number) => `Degraded at ${count(n)}`,
     total: (n: number) => `${count(n)} in all`,
+  },
+
+  hour: {
+    heading: "The last hour",
+    failing: "Failing",
+    waiting: "Waiting",
+    queue: "Queue",
+    reconciles: "Reconciles a minute",
+    p95: "95 % took at most",
+    most: (n: string) => `most ${n}`,
+    since: "The manager remembers since",
+    lost: "What was before is not known.",
+    trouble: "Failing and waiting",
+    nothing: (what: string) => `${what}: nothing is remembered yet`,
+    label: (what: string, now: string, most: string, minutes: number) => `${what}: ${now} now, ${most} at most in the last ${plural(minutes, "minute", "minutes")}`,
+  },
+
+  history: {
+    heading: "Its last reconciles",
+    nothing: "None has run since then, or they are so long ago that they are forgotten.",
+    since: "The manager remembers since",
+    lost: "What was before is not known.",
+    succeeded: "Succeeded",
+    waits: "Waits",
+    failed: "Failed",
+    in: "in",
+    times: (n: number) => `${count(n)} times in a row since`,
+    wokenBy: "woken by",
+    patch: "(fields of an object of others)",
+    others: (n: number) => `${plural(n, "other write", "other writes")}, not named here`,
   },
 
   counts: {

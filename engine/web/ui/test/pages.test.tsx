@@ -32,7 +32,7 @@ const box = (): BoxDetail => ({
 });
 
 const resource = (): Resource => ({
-  namespace: "shop", name: "cart", state: "Waiting", created: minutesAgo(60), apiVersion: "v1", kind: "Shop", box: "bad", headline: hostile, conditions: [], events: [], yaml: "a: b",
+  namespace: "shop", name: "cart", state: "Waiting", created: minutesAgo(60), apiVersion: "v1", kind: "Shop", box: "bad", headline: hostile, conditions: [], events: [], history: { cycles: [] }, yaml: "a: b",
   cause: { declaration: "services/web", field: "children.deployment.status.readyReplicas", wanted: "greater than 0", actual: "absent", message: "it waits for a Pod" },
   declarations: [
     { declaration: "deployments/web", kind: "Deployment", name: "web", state: "Progressing", gate: { state: "open" }, group: "onReconcile" },

@@ -13,6 +13,7 @@ import { Declarations, Dependencies, Overdue } from "./box-lists";
 import { BoxFacts } from "./box-facts";
 import { FailingResources } from "./box-failing";
 import { BoxHeadline } from "./box-headline";
+import { LastHour } from "./box-hour";
 import { Revisions } from "./box-revisions";
 
 export function BoxPage({ box }: { box: string }) {
@@ -40,6 +41,7 @@ function Detail({ of }: { of: BoxDetail }) {
       <Notes of={of.notes} />
       <div class="columns">
         <div class="main-column">
+          {of.hour && <LastHour of={of.hour} />}
           <FailingResources of={of} />
           <Overdue of={of} />
           <Section title={t.health} name="health"><Conditions of={of.healthConditions} caption={t.health} /></Section>

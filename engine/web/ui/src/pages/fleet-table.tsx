@@ -4,6 +4,7 @@ import { texts } from "../texts";
 import { Age } from "../parts/age";
 import { CountsBar, CountsText } from "../parts/counts";
 import { BoxLink, ResourceLink } from "../parts/links";
+import { inWords, Spark } from "../parts/spark";
 import { StateMark, toneOf } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
@@ -34,6 +35,7 @@ function BoxRow({ of }: { of: Box }) {
       <Cell of="resources" label={c.resources}>
         <a class="counts" href={withQuery(paths.resources(of.name), { state: of.resources.failing > 0 ? "Failing" : "" })}><CountsText of={of.resources} /></a>
         <CountsBar of={of.resources} />
+        {of.hour && <Spark of={[{ tone: "bad", values: of.hour.failing }, { tone: "wait", values: of.hour.waiting }]} label={inWords(texts.hour.failing, of.hour.failing, texts.count)} />}
       </Cell>
       <Cell of="failures" label={c.failures}>
         <Failures of={of} />

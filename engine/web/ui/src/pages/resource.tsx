@@ -14,6 +14,7 @@ import { Yaml } from "../parts/yaml";
 import { CauseNote } from "./resource-cause";
 import { Events } from "./resource-events";
 import { ResourceFacts } from "./resource-facts";
+import { Timeline } from "./resource-history";
 import { Tree } from "./tree";
 
 interface Props { box: string; namespace: string; name: string }
@@ -59,6 +60,7 @@ function Detail({ of }: { of: Resource }) {
           <Section title={t.conditions} name="conditions">
             {of.conditions.length === 0 ? <p class="muted">{t.noConditions}</p> : <Conditions of={of.conditions} caption={t.conditions} />}
           </Section>
+          <Timeline of={of.history} />
           <Events of={of.events} />
         </div>
         <div class="side-column">

@@ -76,9 +76,10 @@ func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
 		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
 	}
 	for i := range boxes.Items {
-		one := view.Box(&boxes.Items[i], healthOf(healths, boxes.Items[i].Name))
-		if hour := c.Hour(one.Name); hour != nil {
-			one.Hour = &api.Hour{Since: hour.Since, From: hour.From, To: hour.To, Waiting: hour.Waiting, Failing: hour.Failing} // a fleet has hundreds of boxes
+		health := healthOf(healths, boxes.Items[i].Name)
+		one := view.Box(&boxes.Items[i], health)
+		if hour := c.hour(health); hour != nil {
+			one.Hour = &api.Hour{Since: hour.Since, From: hour.From, To: hour.To, Failing: hour.Failing} // a fleet has hundreds of boxes
 		}
 		out.Boxes = append(out.Boxes, one)
 	}
@@ -105,6 +106,14 @@ func healthOf(all []v1alpha1.CRDHealth, box string) *v1alpha1.CRDHealth {
 	return nil
 }
 
+// hour is the last one of a box whose health the person may read: it says the same of earlier.
+func (c *Center) hour(health *v1alpha1.CRDHealth) *api.Hour {
+	if health == nil {
+		return nil
+	}
+	return c.Hour(health.Name)
+}
+
 // boxNamed gives a box; the error of one that is not there is NotFound.
 func (c *Center) boxNamed(ctx context.Context, name string) (*v1alpha1.OperatorBox, error) {
 	box := &v1alpha1.OperatorBox{}
@@ -123,7 +132,7 @@ func (c *Center) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
 	}
 	healths, err := c.healths(ctx)
 	out := view.Detail(box, healthOf(healths, name), healths)
-	out.Hour = c.Hour(name)
+	out.Hour = c.hour(healthOf(healths, name))
 	note := func(what string, err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, what+" not known: "+err.Error())

@@ -108,6 +108,8 @@ var _ = Describe("The Control Center", func() {
 		Expect(resource.State).To(Equal(api.Waiting))
 		Expect(resource.Declarations).To(ContainElement(And(HaveField("Kind", "Secret"), HaveField("YAML", ContainSubstring("password: '*** (11 bytes)'")))))
 
+		Expect(resource.History).To(And(HaveField("Note", HavePrefix("The manager remembers the last reconciles")), HaveField("Cycles", BeEmpty())))
+
 		By("finding it in the fleet and among the resources of its box")
 		var fleet api.Fleet
 		Expect(p.ask(ctx, Default, "fleet", &fleet)).To(Equal(http.StatusOK))

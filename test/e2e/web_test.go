@@ -195,8 +195,16 @@ var _ = Describe("The Control Center of a manager", func() {
 			Expect(resource.Declarations).To(ContainElement(And(HaveField("Declaration", "hidden"), HaveField("Name", ""), HaveField("State", "Unknown"), HaveField("YAML", ""))))
 			Expect(resource.Notes).To(ContainElement(ContainSubstring(`Children of kind Secret are not known: secrets is forbidden: user "system:serviceaccount:` + w.namespace + `:reader" cannot list resource "secrets"`)))
 			Expect(resource.Notes).To(ContainElement(ContainSubstring("Events are not known: ")))
+			Expect(resource.History.Since).NotTo(BeNil())
+			Expect(resource.History.Note).To(BeEmpty())
+			first := resource.History.Cycles[len(resource.History.Cycles)-1]
+			Expect(first).To(And(HaveField("Woken", "the first look of this manager"), HaveField("Action", "Reconcile"), HaveField("Seconds", BeNumerically(">", 0))))
+			Expect(first.Stages).To(ContainElement(HaveField("Name", "status")))
+			Expect(first.Writes).To(HaveExactElements(And(HaveField("Action", "created"), HaveField("Kind", "ConfigMap"), HaveField("Namespace", w.namespace), HaveField("Name", "web-shown"))))
+			Expect(first.Others).To(Equal(1), "the Secret is not named")
 			var box api.BoxDetail
 			Expect(p.ask(ctx, Default, "boxes/"+w.id, &box)).To(Equal(http.StatusOK))
+			Expect(box.Hour).To(BeNil(), "how the box fares may not be read")
 			Expect(box.Declarations).To(HaveLen(2))
 			Expect(box.Notes).To(ContainElement(ContainSubstring("How the box fares is not known: ")))
 			var problem api.Problem
@@ -254,6 +262,7 @@ var _ = Describe("The Control Center of a manager", func() {
 			g.Expect(p.ask(ctx, g, path(other, "far"), &resource)).To(Equal(http.StatusOK))
 			g.Expect(resource.Declarations).To(HaveEach(HaveField("State", "Ready")))
 			g.Expect(resource.Declarations).To(ContainElement(HaveField("YAML", ContainSubstring("password: '*** (11 bytes)'"))))
+			g.Expect(resource.History).To(And(HaveField("Since", BeNil()), HaveField("Note", HavePrefix("The manager that leads remembers")), HaveField("Cycles", BeEmpty())))
 		}).WithContext(ctx).Should(Succeed())
 		for _, r := range follower.requests.changes(0) {
 			Expect(r.path).To(HaveSuffix("/tokenreviews"), "a follower writes nothing")

@@ -107,7 +107,7 @@ type Box struct {
 	Revision string `json:"revision,omitempty"`
 	// Suspended says that its spec asks for it.
 	Suspended bool `json:"suspended,omitempty"`
-	// Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what waits and what fails.
+	// Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what fails.
 	Hour *Hour `json:"hour,omitempty"`
 	// Alerts are the alerts of the chart that speak of such a box now, with their runbooks.
 	Alerts []Alert `json:"alerts,omitempty"`
@@ -124,7 +124,7 @@ type Hour struct {
 	// Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute.
 	Total   []int32 `json:"total,omitempty"`
 	Ready   []int32 `json:"ready,omitempty"`
-	Waiting []int32 `json:"waiting"`
+	Waiting []int32 `json:"waiting,omitempty"`
 	Failing []int32 `json:"failing"`
 	Queue   []int32 `json:"queue,omitempty"`
 	// Reconciles and Failures count the reconciles of each minute.

@@ -60,6 +60,7 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/web/signin", imported: ours("engine/web/view"), list: "websignin"},
 		{folder: "engine/web", imported: ours("engine/web/signin"), list: "webrows"},
 		{folder: "controllers/serve", imported: "github.com/coreos/go-oidc/v3/oidc", list: "oidc"},
+		{folder: "engine/history", imported: ours("engine/cycle"), list: "history"},
 		{folder: "engine/look", imported: ours("engine/cycle"), list: "look"},
 		{folder: "controllers/center", imported: ours("engine/look"), list: "center"},
 		{folder: "controllers/inspect", imported: ours("engine"), list: "center"},

@@ -12,12 +12,12 @@ export function LastHour({ of }: { of: Hour }) {
     <Section title={t.heading} name="hour">
       <div class="curves">
         <Curve title={t.failing} values={of.failing} say={texts.count} layers={[{ tone: "bad", values: of.failing }]} />
-        <Curve title={t.waiting} values={of.waiting} say={texts.count} layers={[{ tone: "wait", values: of.waiting }]} />
+        <Curve title={t.waiting} values={of.waiting ?? []} say={texts.count} layers={[{ tone: "wait", values: of.waiting ?? [] }]} />
         <Curve title={t.queue} values={of.queue ?? []} say={texts.count} layers={[calm(of.queue)]} />
         <Curve title={t.reconciles} values={of.reconciles ?? []} say={texts.count} layers={runs(of)} />
         <Curve title={t.p95} values={of.p95 ?? []} say={texts.seconds} layers={[calm(of.p95)]} />
       </div>
-      <p class="muted">{t.since} <Age of={of.since} />. {t.lost}</p>
+      <p class="muted small">{texts.remembered} <Age of={of.since} />. {texts.forgotten}</p>
     </Section>
   );
 }
@@ -32,7 +32,7 @@ function Curve({ title, values, say, layers }: { title: string; values: number[]
   return (
     <figure class="curve">
       <figcaption>
-        <span class="muted">{title}</span> <strong>{last === undefined ? texts.none : say(last)}</strong>
+        <span class="muted title">{title}</span> <strong>{last === undefined ? texts.none : say(last)}</strong>
         {values.length > 0 && <span class="muted most">{texts.hour.most(say(Math.max(...values)))}</span>}
       </figcaption>
       <Spark of={layers} label={inWords(title, values, say)} />

@@ -35,10 +35,10 @@ function BoxRow({ of }: { of: Box }) {
       <Cell of="resources" label={c.resources}>
         <a class="counts" href={withQuery(paths.resources(of.name), { state: of.resources.failing > 0 ? "Failing" : "" })}><CountsText of={of.resources} /></a>
         <CountsBar of={of.resources} />
-        {of.hour && <Spark of={[{ tone: "bad", values: of.hour.failing }, { tone: "wait", values: of.hour.waiting }]} label={inWords(texts.hour.failing, of.hour.failing, texts.count)} />}
       </Cell>
       <Cell of="failures" label={c.failures}>
         <Failures of={of} />
+        {of.hour && <Spark of={[{ tone: "bad", values: of.hour.failing }]} label={inWords(texts.hour.resources, of.hour.failing, texts.count)} />}
       </Cell>
       <Cell of="queue" label={c.queue}><Number of={of.queueDepth} /></Cell>
       <Cell of="workers" label={c.workers}><Number of={of.workers} /></Cell>

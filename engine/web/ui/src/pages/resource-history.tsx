@@ -11,10 +11,10 @@ export function Timeline({ of }: { of: History }) {
   const t = texts.history;
   return (
     <Section title={t.heading} name="timeline">
-      {of.cycles.length > 0 && <ol class="timeline plain">{of.cycles.map((c) => <OneCycle key={c.first} of={c} />)}</ol>}
+      {of.cycles.length > 0 && <ol class="cycles plain">{of.cycles.map((c) => <OneCycle key={c.first} of={c} />)}</ol>}
       {of.cycles.length === 0 && of.since && <p class="muted">{t.nothing}</p>}
       {of.note && <p class="muted"><Message of={of.note} /></p>}
-      {of.since && <p class="muted">{t.since} <Age of={of.since} />. {t.lost}</p>}
+      {of.since && <p class="muted small">{texts.remembered} <Age of={of.since} />. {texts.forgotten}</p>}
     </Section>
   );
 }

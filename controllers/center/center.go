@@ -49,6 +49,8 @@ type Ports struct {
 	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) ([]api.Event, error)
 	// Rows of a box.
 	Rows func(ctx context.Context, box *v1alpha1.OperatorBox) (Rows, error)
+	// Find gives the resources of a box that match a text in lower case, of those that the person may list, and sentences on what was not searched.
+	Find func(ctx context.Context, box *v1alpha1.OperatorBox, text string) (found []rows.Match, notes []string, err error)
 	// Cycles are the last reconciles of a resource of a box, as far as the person may know of them.
 	Cycles func(ctx context.Context, box, namespace, name string) api.History
 	// Hour is the last one of a box; nil: nobody remembers it.

@@ -39,6 +39,7 @@ const (
 type reader struct {
 	source *Source
 	who    person.Person
+	asked  int // for how many namespaces a search has asked
 }
 
 // allowed gives the API server's refusal; nil: the person has the right.

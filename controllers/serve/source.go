@@ -56,7 +56,8 @@ type Ports struct {
 type Source struct {
 	Ports
 
-	tables *tables
+	tables   *tables
+	troubles *troubles
 }
 
 var _ web.Source = (*Source)(nil)
@@ -64,7 +65,7 @@ var _ web.Source = (*Source)(nil)
 // NewSource makes one.
 func NewSource(p Ports) *Source {
 	s := &Source{Ports: p}
-	s.tables = newTables(s)
+	s.tables, s.troubles = newTables(s), newTroubles(s)
 	return s
 }
 
@@ -85,7 +86,7 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 		Events: func(context.Context, string, map[types.UID]bool) ([]api.Event, error) {
 			return []api.Event{}, center.ErrNoEvents
 		},
-		Rows: r.rows, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
+		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
 	}}, nil
 }
 
@@ -153,6 +154,15 @@ func (s *Source) Page(ctx context.Context, box string, q rows.Query) (*api.Rows,
 	return c.Page(ctx, box, q)
 }
 
+// Search implements web.Source.
+func (s *Source) Search(ctx context.Context, q rows.Search) (*api.Found, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Search(ctx, q)
+}
+
 // Resource implements web.Source.
 func (s *Source) Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error) {
 	c, err := s.center(ctx)
@@ -181,6 +191,7 @@ func (s *Source) See(ctx context.Context, changes []api.Change) (seen []api.Chan
 func (s *Source) Subscribe(ctx context.Context, changed func(api.Change)) {
 	s.Caches.Follow(func(box string, resource types.NamespacedName) {
 		s.tables.changed(box, resource)
+		s.troubles.changed(box, resource)
 		changed(api.Change{Box: box, Resource: &api.Reference{Namespace: resource.Namespace, Name: resource.Name}})
 	})
 	for _, obj := range []client.Object{&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}} {
@@ -202,9 +213,13 @@ func (s *Source) Subscribe(ctx context.Context, changed func(api.Change)) {
 	}
 }
 
-// resourceOf finds how a kind stands in the API.
+// resourceOf finds how a kind stands in the API; without a version in the one that the API server prefers.
 func (s *Source) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
-	mapped, err := s.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	var versions []string
+	if kind.Version != "" {
+		versions = append(versions, kind.Version)
+	}
+	mapped, err := s.Mapper.RESTMapping(kind.GroupKind(), versions...)
 	if err != nil {
 		return schema.GroupResource{}, false, fmt.Errorf("asking for the kind %s: %w", kind.Kind, err)
 	}

@@ -29,9 +29,9 @@ func (c reporting) woken() string {
 		return "the end of its selection"
 	case st.last.at.IsZero():
 		return "the first look of this manager"
-	case inputs == nil:
-		return "a write that was not confirmed"
-	case c.Plan().Constructor == nil:
+	case inputs == nil && c.record.Decision.Action != Retry: // a panic, or a write that was not confirmed
+		return "a reconcile whose end is not known"
+	case inputs != nil && c.Plan().Constructor == nil:
 		if d := inputs.Difference(&c.Plan().Plan, c.stored, reader{c.Inventory, c.Observer}, c.record.Began); d != (pipeline.Difference{}) {
 			return d.String()
 		}
@@ -52,7 +52,7 @@ func (c reporting) woken() string {
 	}
 }
 
-// note has the history take what a cycle came to, in the words that the resource itself shows: whoever may read the resource may read them.
+// note has the history take what a cycle came to, in the words that the resource itself shows, so that who may read the resource may read them.
 func (c reporting) note() {
 	kept, rec := c.laps.kept, c.record
 	if kept == nil || rec.Run == nil {

@@ -96,7 +96,8 @@ func TestWhatHasWokenAResource(t *testing.T) {
 		want    string
 	}{
 		"never seen":  {func(c *cycle) { c.st.last.at = time.Time{} }, "the first look of this manager"},
-		"unconfirmed": {func(c *cycle) { c.st.last.inputs = nil }, "a write that was not confirmed"},
+		"not known":   {func(c *cycle) { c.st.last.inputs = nil }, "a reconcile whose end is not known"},
+		"a panic":     {func(c *cycle) { c.st.last.inputs, c.record.Decision.Action = nil, Retry }, "the time of the next try"},
 		"its spec":    {func(c *cycle) { c.stored.SetGeneration(9) }, "a change of the resource"},
 		"its label":   {func(c *cycle) { c.stored.SetLabels(map[string]string{"a": "b"}) }, "a change of the resource"},
 		"deletion":    {func(c *cycle) { c.stored.SetDeletionTimestamp(new(metav1.Now())) }, "the deletion of the resource"},

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -22,24 +24,21 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 500
+	defaultFound = 50
+	maxFound     = 100
+	maxOffset    = 1<<31 - 1
+)
+
+// How many characters a text may have that is looked for: a single one is in nearly every name.
+const (
+	minText = 2
+	maxText = 200
 )
 
 // query reads the parameters of a page of rows. One that it does not know is a mistake: a misspelled filter would show everything.
 func query(values url.Values) (rows.Query, error) {
 	q := rows.Query{Sort: "name", Limit: defaultLimit}
-	number := func(name, value string, least, most int) (int, error) {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("parameter %s: wanted a whole number from %d to %d, got %q", name, least, most, value)
-		}
-		return n, nil
-	}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, err := values.Get(name), error(nil)
 		switch name {
 		case "namespace":
@@ -55,7 +54,7 @@ func query(values url.Values) (rows.Query, error) {
 				err = fmt.Errorf("parameter sort: wanted name, state or age, or one of them behind -, got %q", value)
 			}
 		case "offset":
-			q.Offset, err = number(name, value, 0, 1<<31-1)
+			q.Offset, err = number(name, value, 0, maxOffset)
 		case "limit":
 			q.Limit, err = number(name, value, 1, maxLimit)
 		default:
@@ -64,6 +63,39 @@ func query(values url.Values) (rows.Query, error) {
 		if err != nil {
 			return q, err
 		}
+	}
+	return q, nil
+}
+
+// number reads a parameter that is one.
+func number(name, value string, least, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("parameter %s: wanted a whole number from %d to %d, got %q", name, least, most, value)
+	}
+	return n, nil
+}
+
+// searched reads the parameters of a search.
+func searched(values url.Values) (rows.Search, error) {
+	q := rows.Search{Text: strings.TrimSpace(values.Get("text")), Limit: defaultFound}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, err := values.Get(name), error(nil)
+		switch name {
+		case "text": // it is looked at below, also where there is none
+		case "offset":
+			q.Offset, err = number(name, value, 0, maxOffset)
+		case "limit":
+			q.Limit, err = number(name, value, 1, maxFound)
+		default:
+			err = fmt.Errorf("parameter %s is not known: wanted text, offset or limit", name)
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	if n := utf8.RuneCountInString(q.Text); n < minText || n > maxText {
+		return q, fmt.Errorf("parameter text: wanted %d to %d characters to look for, got %d", minText, maxText, n)
 	}
 	return q, nil
 }

@@ -18,15 +18,22 @@ import (
 // Source answers what the API asks. An error that is one of the API server (k8s.io/apimachinery/pkg/api/errors) becomes its status; what is not there
 // is such a "not found". All answers are the caller's own.
 type Source interface {
-	// Fleet gives all boxes.
-	Fleet(ctx context.Context) (*api.Fleet, error)
+	Lists
 	// Box gives one box.
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
-	// Page gives a page of the resources of a box.
-	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
 	Changes
+}
+
+// Lists are what somebody finds boxes and resources in.
+type Lists interface {
+	// Fleet gives all boxes.
+	Fleet(ctx context.Context) (*api.Fleet, error)
+	// Page gives a page of the resources of a box.
+	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
+	// Search gives the resources of all boxes in which a text is found.
+	Search(ctx context.Context, q rows.Search) (*api.Found, error)
 }
 
 // Changes are told to open pages.
@@ -69,6 +76,7 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
 	s.mux.HandleFunc("GET /api/v1/session", s.session)
+	s.mux.HandleFunc("GET /api/v1/resources", s.search)
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
 	s.mux.HandleFunc("/api/", noSuchPath)
@@ -120,6 +128,15 @@ func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Page(ctx, r.PathValue("box"), q) })
+}
+
+func (s *Server) search(w http.ResponseWriter, r *http.Request) {
+	q, err := searched(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	answer(s, w, r, func(ctx context.Context) (*api.Found, error) { return s.Source.Search(ctx, q) })
 }
 
 // noNamespace stands in a path for the namespace of what is in none.

@@ -30,6 +30,7 @@ import (
 type canned struct {
 	err       error
 	query     rows.Query
+	search    rows.Search
 	namespace string
 	changed   func(api.Change)
 }
@@ -45,6 +46,11 @@ func (c *canned) Box(_ context.Context, name string) (*api.BoxDetail, error) {
 func (c *canned) Page(_ context.Context, _ string, q rows.Query) (*api.Rows, error) {
 	c.query = q
 	return &api.Rows{}, c.err
+}
+
+func (c *canned) Search(_ context.Context, q rows.Search) (*api.Found, error) {
+	c.search = q
+	return &api.Found{}, c.err
 }
 
 func (c *canned) Resource(_ context.Context, box, namespace, name string) (*api.Resource, error) {
@@ -154,6 +160,22 @@ func TestParametersOfRows(t *testing.T) {
 		r := ask(serverOf(source), http.MethodGet, "/api/v1/boxes/web/resources?"+query)
 		g.Expect(r.Code).To(Equal(http.StatusBadRequest), query)
 		g.Expect(r.Body.String()).To(ContainSubstring(strings.ReplaceAll(why, `"`, `\"`)), query)
+	}
+}
+
+func TestParametersOfASearch(t *testing.T) {
+	g, source := NewWithT(t), &canned{}
+	ask(serverOf(source), http.MethodGet, "/api/v1/resources?text=%20shop%20&offset=7&limit=3")
+	g.Expect(source.search).To(Equal(rows.Search{Text: "shop", Offset: 7, Limit: 3}))
+	ask(serverOf(source), http.MethodGet, "/api/v1/resources?text=%C3%A4%C3%B6")
+	g.Expect(source.search).To(Equal(rows.Search{Text: "äö", Limit: 50}))
+	for query, why := range map[string]string{
+		"": "parameter text: wanted 2 to 200 characters to look for, got 0", "text=a": "got 1", "text=%20a%20": "got 1", "text=" + strings.Repeat("a", 201): "got 201",
+		"text=shop&limit=101": "from 1 to 100", "text=shop&offset=-1": "from 0 to 2147483647", "text=shop&box=web": "parameter box is not known: wanted text, offset or limit",
+	} {
+		r := ask(serverOf(source), http.MethodGet, "/api/v1/resources?"+query)
+		g.Expect(r.Code).To(Equal(http.StatusBadRequest), query)
+		g.Expect(r.Body.String()).To(ContainSubstring(why), query)
 	}
 }
 

@@ -118,6 +118,11 @@ var _ = Describe("The Control Center", func() {
 		var page api.Rows
 		Expect(p.ask(ctx, Default, "boxes/"+w.id+"/resources?state=Waiting&text=WEB", &page)).To(Equal(http.StatusOK))
 		Expect(page.Rows).To(HaveExactElements(HaveField("Reference", api.Reference{Namespace: w.namespace, Name: "web"})))
+		for _, text := range []string{"WEB", "children.first.data.ok"} {
+			var found api.Found
+			Expect(p.ask(ctx, Default, "resources?text="+text, &found)).To(Equal(http.StatusOK))
+			Expect(found.Rows).To(ContainElement(And(HaveField("Box", w.id), HaveField("Name", "web"), HaveField("State", api.Waiting))), text)
+		}
 		var box api.BoxDetail
 		Expect(p.ask(ctx, Default, "boxes/"+w.id, &box)).To(Equal(http.StatusOK))
 		Expect(box.Declarations).To(HaveLen(3))

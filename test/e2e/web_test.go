@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -331,7 +332,13 @@ var _ = Describe("The Control Center of a manager", func() {
 			Expect(status).To(Equal(answerTo(readsBox || lists(ours, "operatorboxes", ""))), "fleet of %s", account)
 			var rows api.Rows
 			status = p.ask(ctx, Default, "boxes/"+w.id+"/resources", &rows)
+			seesBox := readsBox || lists(ours, "operatorboxes", "")
 			for in, name := range map[string]string{w.namespace: "web", other: "far"} {
+				var found api.Found
+				Expect(p.ask(ctx, Default, "resources?text="+name, &found)).To(Equal(answerTo(seesBox)), "search of %s", account)
+				finds := slices.ContainsFunc(found.Rows, func(r api.FoundRow) bool { return r.Box == w.id && r.Name == name })
+				Expect(finds).To(Equal(seesBox && lists(w.group, "websites", in)), "%s found by %s", name, account)
+
 				seen := readsBox && lists(w.group, "websites", in)
 				Expect(fmt.Sprint(rows.Rows)).To(WithTransform(func(s string) bool { return strings.Contains(s, name) }, Equal(seen)), "row %s of %s: %d", name, account, status)
 

@@ -55,7 +55,7 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	s := &source{session: connected, cache: watched, manager: newRemembered[api.Manager](2 * time.Second)}
 	s.tables, s.events = newTables(s), newEvents(connected.Client())
 	s.Ports = center.Ports{
-		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Manager: s.newest,
+		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
 		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
 		Clock: clock.RealClock{},
 	}

@@ -148,3 +148,23 @@ func (t *tables) handler(one *table, plan *pipeline.Plan) toolscache.ResourceEve
 		},
 	}
 }
+
+// find gives the resources of a box that match a text, of the boxes that are watched, and of others as long as there is room to watch them: to list
+// all resources of a cluster for a word that somebody types is too much.
+func (t *tables) find(ctx context.Context, box *v1alpha1.OperatorBox, text string) (found []rows.Match, notes []string, err error) {
+	if !t.hasRoom(box.Name) {
+		return nil, nil, fmt.Errorf("the resources of %d boxes are watched, those that were opened last. Open the resources of a box to search in them, or search at the page of the manager", maxTables)
+	}
+	all, err := t.of(ctx, box)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all.Find(box.Name, text, all.May), nil, nil
+}
+
+// hasRoom says whether a box is watched, or can be without ending to watch another one.
+func (t *tables) hasRoom(box string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.all) < maxTables || slices.ContainsFunc(t.all, func(one *table) bool { return one.box == box })
+}

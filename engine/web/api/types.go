@@ -305,6 +305,27 @@ type Rows struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
+// Found is the answer to GET /api/v1/resources: the resources of all boxes in which a text is found, one page of them. Those come first whose name is
+// the text, then those whose name begins with it, then those in whose namespace/name it is, then those in whose reason or message it is.
+//
+// Parameters: text (in any case, of 2 to 200 characters), offset, limit (1 to 100; 50).
+type Found struct {
+	// Rows of the page.
+	Rows []FoundRow `json:"rows"`
+	// Matching is how many there are that the person may see.
+	Matching int `json:"matching"`
+	// Notes are sentences on what was not searched.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// FoundRow is a resource of a box.
+type FoundRow struct {
+	Row
+
+	// Box of the resource.
+	Box string `json:"box"`
+}
+
 // Tally is how often a value is there.
 type Tally struct {
 	Value string `json:"value"`

@@ -12,6 +12,8 @@ const pages = {
   fleet: "/",
   "fleet-filtered": "/?state=Degraded&text=data",
   "fleet-nothing": "/?text=nothing-of-that",
+  "fleet-found": "/?text=site-0000",
+  "fleet-found-hostile": "/?text=evil",
   box: "/boxes/websites",
   "box-hostile": "/boxes/hostile",
   "box-well": "/boxes/greetings",

@@ -81,7 +81,7 @@ export interface Box {
   revision?: string;
   /** Suspended says that its spec asks for it. */
   suspended?: boolean;
-  /** Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what waits and what fails. */
+  /** Hour is how it fared in the last hour; absent where nobody remembers. In the fleet it has only what fails. */
   hour?: Hour;
   /** Alerts are the alerts of the chart that speak of such a box now, with their runbooks. */
   alerts?: Alert[];
@@ -100,7 +100,7 @@ export interface Hour {
   /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
   ready?: number[];
   /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
-  waiting: number[];
+  waiting?: number[];
   /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
   failing: number[];
   /** Total, Ready, Waiting and Failing count the resources, Queue those that waited for a worker, at the end of each minute. */
@@ -299,6 +299,22 @@ export interface Rows {
   namespaces: Tally[];
   /** Notes are sentences on what could not be read. */
   notes?: string[];
+}
+
+/** Found is the answer to GET /api/v1/resources: the resources of all boxes in which a text is found, one page of them. Those come first whose name is the text, then those whose name begins with it, then those in whose namespace/name it is, then those in whose reason or message it is. Parameters: text (in any case, of 2 to 200 characters), offset, limit (1 to 100; 50). */
+export interface Found {
+  /** Rows of the page. */
+  rows: FoundRow[];
+  /** Matching is how many there are that the person may see. */
+  matching: number;
+  /** Notes are sentences on what was not searched. */
+  notes?: string[];
+}
+
+/** FoundRow is a resource of a box. */
+export interface FoundRow extends Row {
+  /** Box of the resource. */
+  box: string;
 }
 
 /** Tally is how often a value is there. */

@@ -90,7 +90,7 @@ export const texts = {
     filter: "Filters",
     states: "State",
     search: "Search",
-    searchHint: "Name, kind or message",
+    searchHint: "Box, resource or message",
     table: "Boxes",
     shown: (n: number, of: number) => (n === of ? plural(n, "box", "boxes") : `${count(n)} of ${plural(of, "box", "boxes")}`),
     columns: {
@@ -101,6 +101,14 @@ export const texts = {
     inRow: (n: number) => `${count(n)} in a row`,
     limit: (n: number) => `Degraded at ${count(n)}`,
     total: (n: number) => `${count(n)} in all`,
+  },
+
+  found: {
+    heading: "Resources",
+    matching: (n: number) => (n === 0 ? "None matches the search" : `${plural(n, "matches", "match")} the search`),
+    columns: { state: "State", name: "Resource", box: "Box", message: "Message", since: "Since" },
+    more: "Show more",
+    first: (n: number) => `These are the first ${count(n)}. Write more of the name to see others.`,
   },
 
   hour: {

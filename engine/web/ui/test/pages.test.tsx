@@ -2,11 +2,12 @@ import { answers, asked, sent, until } from "./dom";
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { render } from "preact";
-import type { BoxDetail, Fleet, Resource, Rows } from "../src/api";
+import type { BoxDetail, Fleet, Found, History, Hour, Resource, Rows } from "../src/api";
 import { App } from "../src/app";
 import { now } from "../src/live/clock";
 import { nobody } from "../src/live/session";
 import { stream } from "../src/live/stream";
+import { area, inWords, stacked } from "../src/parts/spark";
 import { go, read } from "../src/route";
 import { texts } from "../src/texts";
 
@@ -249,4 +250,67 @@ test("a session that ends under an open page leads to the sign-in", async () => 
   await until(() => document.querySelector('.account a[href="/auth/login"]'), "the link");
   assert.ok(text().includes(texts.connection.nobody));
   assert.equal(document.querySelector(".lost-line"), null, "the server is there");
+});
+
+test("the search of the fleet finds resources of all boxes, from two characters on", async () => {
+  answers.set("/fleet", { body: fleet() });
+  answers.set("/resources", { body: {
+    rows: [{ box: "bad", namespace: "shop", name: "cart", state: "Failing", reason: "Denied", message: hostile, created: minutesAgo(60), since: minutesAgo(7) }], matching: 21,
+    notes: ["The resources of one box are not searched, lost: it does not run"],
+  } satisfies Found });
+  show("/?text=c");
+  await until(() => text().includes("boxes in trouble"), "the fleet");
+  assert.ok(!asked.some((path) => path.includes("/resources")), "one character is in nearly every name");
+  go("/?text=ca");
+  await until(() => text().includes("21 match the search"), "what is found");
+  assert.equal(document.querySelector("table.found th a")?.getAttribute("href"), "/boxes/bad/resources/shop/cart");
+  assert.equal(document.querySelectorAll("script, img").length, 0);
+  assert.ok(text().includes("lost: it does not run"));
+  answers.set("/resources", { body: { rows: [], matching: 0 } satisfies Found });
+  document.querySelector<HTMLButtonElement>("button.more")!.click();
+  await until(() => text().includes("None matches the search"), "the next answer");
+  assert.deepEqual(asked.filter((path) => path.startsWith("/resources")), ["/resources?text=ca&limit=20", "/resources?text=ca&limit=100"]);
+});
+
+test("the timeline says what woke a resource, what came of it, how often, and what was written", async () => {
+  const history: History = { since: minutesAgo(180), cycles: [
+    {
+      time: minutesAgo(1), first: minutesAgo(22), times: 118, seconds: 0.42, woken: "the time of the next try", action: "Retry", why: "its time has come", outcome: "Refused", stage: "children",
+      reason: "AdmissionDenied", message: hostile, stages: [{ name: "gather", seconds: 0.0004 }, { name: "children", seconds: 0.311 }], writes: [],
+    },
+    {
+      time: minutesAgo(30), first: minutesAgo(30), times: 1, seconds: 12, woken: "a change of the resource", action: "Reconcile", why: "something has changed", outcome: "success", stages: [],
+      writes: [{ action: "created", kind: "Deployment", namespace: "shop", name: "web" }], others: 2,
+    },
+  ] };
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), history } });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelectorAll(".cycle").length === 2, "the timeline");
+  const [first, second] = [...document.querySelectorAll(".cycle")].map((e) => e.textContent ?? "");
+  assert.match(first!, /Failed in children 118 times in a row since 22m.*Retry.*woken by the time of the next try/);
+  assert.match(first!, /420 ms: gather <1 ms, children 311 ms/);
+  assert.match(second!, /Succeeded.*woken by a change of the resource.*created Deployment shop\/web2 other writes, not named here.*12 s/);
+  assert.match(text(), /The manager remembers the last 3h/);
+  assert.equal(document.querySelectorAll("script, img").length, 0);
+});
+
+test("a resource of which nothing is remembered says why", async () => {
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), history: { note: "The manager has it", cycles: [] } } });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => text().includes("The manager has it"), "the note");
+  assert.ok(!text().includes("The manager remembers the last"));
+});
+
+test("curves say in words what they draw", async () => {
+  const hour: Hour = { since: minutesAgo(14), from: minutesAgo(2), to: minutesAgo(0), failing: [0, 5, 2], waiting: [0, 0, 0], queue: [1, 1, 1], reconciles: [4, 4, 4], failures: [0, 4, 0], p95: [0, 0.25, 0.1] };
+  answers.set("/boxes/bad", { body: { ...box(), hour } });
+  show("/boxes/bad");
+  await until(() => document.querySelectorAll(".curve").length === 5, "the curves");
+  const labels = [...document.querySelectorAll(".curve svg")].map((e) => e.getAttribute("aria-label"));
+  assert.equal(labels[0], "Failing: 2 now, 5 at most in the last 3 minutes");
+  assert.equal(labels[4], "95 % took at most: 100 ms now, 250 ms at most in the last 3 minutes");
+  assert.deepEqual(stacked([{ tone: "bad", values: [1, 2] }, { tone: "calm", values: [3, 4] }], 2), [[1, 2], [4, 6]]);
+  assert.equal(area([0, 2], undefined, 58, 2), "M59 20V1h1V20z");
+  assert.equal(area([3, 1], [1, 1], 0, 3), "M0 13.67V1h1V13.67z");
+  assert.equal(inWords("Queue", [], String), "Queue: nothing is remembered yet");
 });

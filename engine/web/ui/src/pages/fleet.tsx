@@ -10,6 +10,7 @@ import { Note } from "../parts/table";
 import { Message, Text } from "../parts/text";
 import { isTrouble, matching, sorted, tally, worst } from "./fleet-order";
 import { FleetFilters } from "./fleet-filters";
+import { FoundResources, searches } from "./fleet-found";
 import { FleetTable } from "./fleet-table";
 
 export function FleetPage() {
@@ -54,9 +55,9 @@ function NoManager({ of }: { of: Manager }) {
 }
 
 function Boxes({ of }: { of: Box[] }) {
+  const text = query.value.get("text") ?? "";
   if (of.length === 0) return <div class="empty"><p>{texts.fleet.empty}</p><p class="muted">{texts.fleet.emptyTodo}</p></div>;
   const state = query.value.get("state") ?? "";
-  const text = query.value.get("text") ?? "";
   const sort = query.value.get("sort") ?? worst;
   const shown = sorted(matching(of, state, text), sort);
   return (
@@ -70,6 +71,7 @@ function Boxes({ of }: { of: Box[] }) {
           <button type="button" onClick={() => change({ state: "", text: "" })}>{texts.fleet.clear}</button>
         </div>
       )}
+      {searches(text) && <FoundResources text={text} />}
     </>
   );
 }

@@ -35,7 +35,7 @@ func (c reporting) woken() string {
 		if d := inputs.Difference(&c.Plan().Plan, c.stored, reader{c.Inventory, c.Observer}, c.record.Began); d != (pipeline.Difference{}) {
 			return d.String()
 		}
-	case st.last.version != c.stored.GetResourceVersion():
+	case c.Plan().Constructor != nil && st.last.version != c.stored.GetResourceVersion():
 		return "a change of the resource"
 	}
 	switch {

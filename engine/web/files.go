@@ -108,7 +108,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 // acceptsGzip says whether who asks understands gzip (RFC 9110, 12.5.3).
 func acceptsGzip(h http.Header) bool {
 	others := false
-	for _, one := range strings.Split(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+	for one := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
 		coding, parameter, _ := strings.Cut(one, ";")
 		weight, weighted := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(parameter), " ", ""), "q=")
 		q, err := strconv.ParseFloat(weight, 64)

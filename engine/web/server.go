@@ -133,7 +133,7 @@ func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	q, err := searched(r.URL.Query())
 	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+		Problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	answer(s, w, r, func(ctx context.Context) (*api.Found, error) { return s.Source.Search(ctx, q) })

@@ -228,7 +228,6 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	answer := &drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}
 	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
 	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
 		return err
@@ -237,7 +236,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	return add(mgr, []reconciler{
-		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, drains},
+		{box.SetupWithManager, &marked.boxes}, {(&drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}).SetupWithManager, drains},
 		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
 	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys})
 }

@@ -95,19 +95,19 @@ func TestWhatHasWokenAResource(t *testing.T) {
 		prepare func(c *cycle)
 		want    string
 	}{
-		"never seen":  {func(c *cycle) { c.st.last.at = time.Time{} }, "the first look of this manager"},
-		"not known":   {func(c *cycle) { c.st.last.inputs = nil }, "a reconcile whose end is not known"},
-		"a panic":     {func(c *cycle) { c.st.last.inputs, c.record.Decision.Action = nil, Retry }, "the time of the next try"},
-		"its spec":    {func(c *cycle) { c.stored.SetGeneration(9) }, "a change of the resource"},
-		"its label":   {func(c *cycle) { c.stored.SetLabels(map[string]string{"a": "b"}) }, "a change of the resource"},
-		"deletion":    {func(c *cycle) { c.stored.SetDeletionTimestamp(new(metav1.Now())) }, "the deletion of the resource"},
-		"the box":     {func(c *cycle) { c.Config.Plan = anew(c.Plan()) }, "a change of the box, of its limits, or of kinds that it uses"},
-		"a time":      {func(c *cycle) { c.st.last.inputs.ExpireAt(c.record.Began) }, "the time that the last reconcile has named"},
-		"a retry":     {func(c *cycle) { c.record.Decision.Action = Retry }, "the time of the next try"},
-		"a right":     {func(c *cycle) { c.st.last.class = pipeline.Permission }, "a change of rights"},
-		"a failure":   {func(c *cycle) { c.record.Decision.Action = RollBack }, "the failure before"},
-		"nothing":     {func(*cycle) {}, "the time of the next look"},
-		"selection":   {func(c *cycle) { c.leavingSince = c.record.Began }, "the end of its selection"},
+		"never seen": {func(c *cycle) { c.st.last.at = time.Time{} }, "the first look of this manager"},
+		"not known":  {func(c *cycle) { c.st.last.inputs = nil }, "a reconcile whose end is not known"},
+		"a panic":    {func(c *cycle) { c.st.last.inputs, c.record.Decision.Action = nil, Retry }, "the time of the next try"},
+		"its spec":   {func(c *cycle) { c.stored.SetGeneration(9) }, "a change of the resource"},
+		"its label":  {func(c *cycle) { c.stored.SetLabels(map[string]string{"a": "b"}) }, "a change of the resource"},
+		"deletion":   {func(c *cycle) { c.stored.SetDeletionTimestamp(new(metav1.Now())) }, "the deletion of the resource"},
+		"the box":    {func(c *cycle) { c.Config.Plan = anew(c.Plan()) }, "a change of the box, of its limits, or of kinds that it uses"},
+		"a time":     {func(c *cycle) { c.st.last.inputs.ExpireAt(c.record.Began) }, "the time that the last reconcile has named"},
+		"a retry":    {func(c *cycle) { c.record.Decision.Action = Retry }, "the time of the next try"},
+		"a right":    {func(c *cycle) { c.st.last.class = pipeline.Permission }, "a change of rights"},
+		"a failure":  {func(c *cycle) { c.record.Decision.Action = RollBack }, "the failure before"},
+		"nothing":    {func(*cycle) {}, "the time of the next look"},
+		"selection":  {func(c *cycle) { c.leavingSince = c.record.Began }, "the end of its selection"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, resource := serving(t, v1alpha1.OperatorBoxSpec{}, http.NotFound)

@@ -92,14 +92,33 @@ func (i *Inspector) begin(r *reader, res *Resource) func(pipeline.Ports) *pipeli
 	if back == nil || back.OwnGroups {
 		return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRun(live, i.now, ports) }
 	}
-	store := &rollback.Store{Cache: snapshots{r}, Ours: apply.ManagedByUs}
-	snapshot, err := store.Named(live, back.Snapshot, back.SnapshotHash)
+	snapshot, err := snapshotOf(r, back)
 	if err != nil {
 		res.Notes = append(res.Notes, "The declarations are evaluated with the spec of today, not with that it was rolled back to: "+oneLine(err.Error()))
 		return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRun(live, i.now, ports) }
 	}
 	res.Notes = append(res.Notes, fmt.Sprintf("Its children are those of generation %d: it was rolled back", back.ToGeneration))
 	return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRunTo(snapshot, live, i.now, ports) }
+}
+
+// snapshotOf reads what the resource was rolled back to. It is in the manager's namespace; former versions kept it beside the resource, and
+// their marks have no hash.
+func snapshotOf(r *reader, back *rollback.Mark) (rollback.Snapshot, error) {
+	if back.SnapshotHash != "" {
+		obj, err := r.Objects.Get(r.ctx, rollback.Kind, r.ManagerNamespace, back.Snapshot)
+		if err != nil {
+			return rollback.Snapshot{}, fmt.Errorf("reading ControllerRevision %q: %w", back.Snapshot, err)
+		}
+		if obj != nil {
+			snapshot, err := rollback.Unsigned(r.resource, obj, back.SnapshotHash)
+			if err != nil {
+				return rollback.Snapshot{}, fmt.Errorf("ControllerRevision %q: %w", back.Snapshot, err)
+			}
+			return snapshot, nil
+		}
+	}
+	store := &rollback.Store{Cache: snapshots{r}, Ours: apply.ManagedByUs}
+	return store.Named(r.resource, back.Snapshot, back.SnapshotHash)
 }
 
 // snapshots reads those of a resource. It implements rollback.Cache.

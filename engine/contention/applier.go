@@ -35,12 +35,14 @@ func (a *throttled) Apply(ctx context.Context, owner apply.Owner, child apply.Ch
 	name := nameOf(child.Object)
 	c := a.guard.of(name)
 	if c != nil {
-		before := c.throttled() // holds may start the throttling, which is logged once
-		if live, may := a.mayHold(c, child.Object); may && c.holds(live, a.now) {
-			if !before {
-				a.guard.began()
-				log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.namespace))
-			}
+		before := c.throttled()
+		live, may := a.mayHold(c, child.Object)
+		held := may && c.holds(live, a.now)
+		if !before && c.throttled() { // also where the first pause is over already, and nothing is held back yet
+			a.guard.began()
+			log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.namespace))
+		}
+		if held {
 			return apply.Outcome{Action: apply.None, Object: child.Object, Contention: c.message(name, a.namespace), ReconcileAt: c.next(live)}, nil
 		}
 	}

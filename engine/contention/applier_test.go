@@ -251,6 +251,14 @@ func TestEachContentionIsToldOnce(t *testing.T) {
 	a.g.Expect(a.guard.Begun()).To(BeZero())
 }
 
+// A manager that writes more rarely than the first pause lasts is not held back by it; the contention is counted nevertheless.
+func TestAContentionThatTheFirstPauseDoesNotHoldBackIsCounted(t *testing.T) {
+	a := newContested(t)
+	a.until(a.now.Add(40*time.Second), 3*time.Second, time.Hour)
+	a.g.Expect(len(a.fixes)).To(BeNumerically(">", maxCorrections))
+	a.g.Expect(a.guard.Begun()).To(Equal(1))
+}
+
 func TestAnUnknownManagerIsSomebodyElse(t *testing.T) {
 	const unknown = `ConfigMap "c": somebody else keeps changing data.a, so that it is corrected less often: only one of the two may set it`
 	a := newContested(t)

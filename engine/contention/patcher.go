@@ -34,12 +34,13 @@ func (p *throttledPatcher) Patch(ctx context.Context, patch apply.Patch, live *u
 	c := p.guard.of(name)
 	again := c != nil && c.content == drift.Hash(patch.Object)
 	if again {
-		before := c.throttled()
-		if version := live.GetResourceVersion(); c.holds(version, p.now) {
-			if !before {
-				p.guard.began()
-				log.FromContext(ctx).Info("Patch is set less often: somebody else keeps undoing it", "message", c.message(name, p.namespace))
-			}
+		before, version := c.throttled(), live.GetResourceVersion()
+		held := c.holds(version, p.now)
+		if !before && c.throttled() {
+			p.guard.began()
+			log.FromContext(ctx).Info("Patch is set less often: somebody else keeps undoing it", "message", c.message(name, p.namespace))
+		}
+		if held {
 			return apply.Outcome{Action: apply.None, Object: live, Contention: c.message(name, p.namespace), ReconcileAt: c.next(version)}, nil
 		}
 	}

@@ -74,3 +74,19 @@ func TestAPatchThatIsUndoneInEachCycleIsSlowedDown(t *testing.T) {
 	g.Expect(cycle().Action).To(Equal(apply.Changed))
 	g.Expect(u.sets).To(Equal(sets+1), "what is declared now does not wait")
 }
+
+// Somebody who takes a field back more rarely than the first pause lasts is counted, too.
+func TestAPatchThatIsUndoneNowAndThenIsCounted(t *testing.T) {
+	g := NewWithT(t)
+	u, resource, now := &undone{}, &unstructured.Unstructured{Object: map[string]any{}}, time.Unix(0, 0)
+	var guard Guard
+	patch := apply.Patch{Manager: "orkestra-0123456789abcdef", Object: u.live()}
+	for range maxCorrections + 3 {
+		guard.Begin(resource, now)
+		_, err := guard.Patcher(u, resource, now, time.Minute).Patch(t.Context(), patch, u.live())
+		g.Expect(err).NotTo(HaveOccurred())
+		u.version++
+		now = now.Add(3 * time.Second)
+	}
+	g.Expect(guard.Begun()).To(Equal(1))
+}

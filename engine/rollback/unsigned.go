@@ -48,6 +48,19 @@ func (s *Store) unsigned(resource, obj *unstructured.Unstructured) (Snapshot, er
 	return snapshot, nil
 }
 
+// Unsigned reads the snapshot of a resource that a mark names by its full hash, without the key: what the object holds must have that hash.
+// It is for those who show what a resource was rolled back to and write nothing. The error says why the object is not that snapshot.
+func Unsigned(resource, obj *unstructured.Unstructured, hash string) (Snapshot, error) {
+	snapshot, _, err := decode(obj, hashSize)
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case snapshot.hash != hash || snapshot.Metadata["uid"] != string(resource.GetUID()):
+		return Snapshot{}, errors.New("it does not hold what the resource was rolled back to: somebody has replaced it")
+	}
+	return snapshot, nil
+}
+
 // Carry signs the snapshots of a resource that former versions took, and deletes the originals: those that are listed on the resource,
 // and the one that kept names by its hash, which a mark has believed before. Without an error there is none left, and the list on the
 // resource can go. A process that ends in the middle leaves the list, by which the next one carries what is left.

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -238,6 +240,34 @@ func TestStatusOfAResourceThatWasRolledBack(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No), stderr)
 	g.Expect(stdout).To(And(
 		ContainSubstring(`with the spec of today, not with that it was rolled back to: ControllerRevision "flowers-1" is gone`), ContainSubstring("\nweb ")))
+}
+
+// Its snapshot is in the manager's namespace, and is read without the key: the mark has the hash of what it holds.
+func TestStatusEvaluatesTheSnapshotThatAResourceWasRolledBackTo(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	box := &v1alpha1.OperatorBox{}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(w.object("OperatorBox", "shops").Object, box)).To(Succeed())
+	data := map[string]any{"box": "shops", "revision": boxspec.Revision(box), "generation": int64(1),
+		"metadata": map[string]any{"name": "flowers", "namespace": "default", "uid": "flowers"}, "spec": w.object("Shop", "flowers").Object["spec"]}
+	content, err := json.Marshal([]any{"flowers", 1, data})
+	g.Expect(err).NotTo(HaveOccurred())
+	hash := fmt.Sprintf("%x", sha256.Sum256(content))
+	kept := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1), "data": data}}
+	kept.SetNamespace("orkestra-system")
+	kept.SetName("flowers-" + hash[:32])
+	kept.SetLabels(map[string]string{v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelOwnerUID: "flowers"})
+	kept.SetAnnotations(map[string]string{v1alpha1.AnnotationSignature: "of a key that is not here"})
+	w.Objects = append(w.Objects, kept)
+	mark := fmt.Sprintf(`{"generation": 2, "revision": "a", "snapshot": %q, "snapshotHash": %q, "toGeneration": 1, "toRevision": %q, "since": "2026-01-01T03:04:05Z", "class": "Refused"}`,
+		kept.GetName(), hash, boxspec.Revision(box))
+	w.object("Shop", "flowers").SetAnnotations(map[string]string{v1alpha1.AnnotationRolledBack: mark})
+	stdout, stderr, code := w.status(t, "shop/flowers")
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("Its children are those of generation 1: it was rolled back"), Not(ContainSubstring("with the spec of today")), ContainSubstring("\nweb ")))
+
+	kept.Object["data"].(map[string]any)["generation"] = int64(7)
+	stdout, _, _ = w.status(t, "shop/flowers")
+	g.Expect(stdout).To(ContainSubstring("with the spec of today, not with that it was rolled back to: ControllerRevision"))
 }
 
 // TestStatusOfAConstructor: the status is the reconciler's, and need not say whether the resource is ready. Nothing is called ready that nobody has called so.

@@ -116,6 +116,9 @@ func printFunctions(w io.Writer, code *hook.Registry) error {
 }
 
 func (f *flags) run(ctx context.Context) error {
+	if f.maxConcurrent < 1 {
+		return fmt.Errorf("--max-concurrent-reconciles %d: wanted 1 or more", f.maxConcurrent)
+	}
 	logger, err := f.Logger()
 	if err != nil {
 		return err

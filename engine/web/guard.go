@@ -200,11 +200,10 @@ func (g *Guard) signIn() string {
 }
 
 func (g *Guard) byToken(r *http.Request, given string) (*entry, *refusal) {
-	scheme, token, _ := strings.Cut(given, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	token, ok := person.Bearer(given)
+	if !ok {
 		return nil, &refusal{status: http.StatusUnauthorized, why: notSaid}
 	}
-	token = strings.TrimSpace(token)
 	who, err := g.Tokens.Of(r.Context(), token)
 	switch {
 	case errors.Is(err, person.ErrTooMany):

@@ -306,6 +306,7 @@ onReconcile:
 			{address, "/debug/log-level", "get the nonResourceURL /debug/log-level"}, {debug, "/metrics", "get the nonResourceURL /metrics"},
 		} {
 			asks("", place.address, http.MethodGet, place.path, "", http.StatusUnauthorized, `send the header "Authorization: Bearer TOKEN"`)
+			asks("junk", place.address, http.MethodGet, place.path, "", http.StatusUnauthorized, "one that the API server does not know")
 			asks(somebody, place.address, http.MethodGet, place.path, "", http.StatusForbidden, place.right)
 		}
 		asks(somebody, address, http.MethodPut, "/debug/log-level", "debug", http.StatusForbidden, "put the nonResourceURL /debug/log-level")

@@ -11,6 +11,7 @@ import (
 
 // Where what is not for everybody is served, beside /metrics.
 const (
+	metricsPath  = "/metrics" // as controller-runtime serves it
 	logLevelPath = "/debug/log-level"
 	pprofPath    = "/debug/pprof/"
 )

@@ -19,6 +19,16 @@ type Right struct {
 	Namespace string
 	// Name of the object; empty: of all.
 	Name string
+	// Path is a nonResourceURL, such as /metrics; then the right is of no objects.
+	Path string
+}
+
+// String says what it is, as part of a sentence.
+func (r Right) String() string {
+	if r.Path != "" {
+		return r.Verb + " " + r.Path
+	}
+	return r.Verb + " " + r.Resource
 }
 
 // Rights says what people may do, by SubjectAccessReviews. It is safe for concurrent use.
@@ -43,12 +53,16 @@ func (r *Rights) May(ctx context.Context, p Person, want Right) (bool, error) {
 	return r.known.get(ctx, question{person: p.Key(), right: want}, func(ctx context.Context) (bool, time.Duration, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: p.Name, UID: p.UID, Groups: p.Groups, Extra: p.Extra,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: want.Verb, Group: want.Group, Version: "*", Resource: want.Resource, Namespace: want.Namespace, Name: want.Name,
-			},
 		}}
+		if want.Path != "" {
+			review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: want.Verb, Path: want.Path}
+		} else {
+			review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+				Verb: want.Verb, Group: want.Group, Version: "*", Resource: want.Resource, Namespace: want.Namespace, Name: want.Name,
+			}
+		}
 		if err := r.client.Create(ctx, review); err != nil {
-			return false, 0, fmt.Errorf("asking the API server whether %q may %s %s: %w", p.Name, want.Verb, want.Resource, err)
+			return false, 0, fmt.Errorf("asking the API server whether %q may %s: %w", p.Name, want, err)
 		}
 		if !review.Status.Allowed {
 			return false, refusedLife, nil // who was just given a right need not wait long for it

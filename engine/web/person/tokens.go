@@ -80,6 +80,15 @@ const (
 	maxToken = 16 << 10
 )
 
+// Bearer gives the token that a header Authorization has; ok is false where it has none.
+func Bearer(header string) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(token), true
+}
+
 // Tokens says whose bearer tokens are, by TokenReviews. It is safe for concurrent use.
 type Tokens struct {
 	client Creator

@@ -64,6 +64,7 @@ func alerts(box api.Box, s *v1alpha1.CRDHealthStatus) []api.Alert {
 		}
 	}
 	add(box.State == api.Degraded, "OrkestraBoxDegraded", "box-degraded")
+	add(box.State == api.Pending || box.State == api.Starting || box.State == api.Stopped, "OrkestraBoxNotRunning", "box-not-running")
 	add(box.Resources.Failing > 0, "OrkestraResourcesFailing", "resources-failing")
 	add(s.Rollback != nil && s.Rollback.Active, "OrkestraRollbackHeld", "rollback-held")
 	return out

@@ -90,11 +90,19 @@ func TestABox(t *testing.T) {
 	g.Expect(shown.Reason + ": " + shown.Message).To(Equal("Degraded: 3 of 5 fail"))
 	g.Expect(shown.Resources).To(Equal(api.Counts{Total: 5, Ready: 1, Waiting: 2, Failing: 3}))
 	g.Expect(shown.LastFailure).To(Equal(&api.Failure{Time: at.Time, Resource: api.Reference{Namespace: "a", Name: "b"}, Step: "validation", Message: "m"}))
-	names := []string{}
-	for _, a := range shown.Alerts {
-		names = append(names, a.Name)
+	name := func(a api.Alert) string { return a.Name }
+	g.Expect(shown.Alerts).To(HaveExactElements(
+		WithTransform(name, Equal("OrkestraBoxDegraded")), WithTransform(name, Equal("OrkestraResourcesFailing")), WithTransform(name, Equal("OrkestraRollbackHeld"))))
+	for state, rests := range map[v1alpha1.HealthState]bool{
+		v1alpha1.HealthPending: true, v1alpha1.HealthStarting: true, v1alpha1.HealthStopped: true, v1alpha1.HealthHealthy: false, v1alpha1.HealthSuspended: false,
+	} {
+		resting := &v1alpha1.CRDHealth{Status: v1alpha1.CRDHealthStatus{State: state}}
+		if rests {
+			g.Expect(Box(box, resting).Alerts).To(HaveExactElements(WithTransform(name, Equal("OrkestraBoxNotRunning"))), "%s", state)
+		} else {
+			g.Expect(Box(box, resting).Alerts).To(BeEmpty(), "%s", state)
+		}
 	}
-	g.Expect(names).To(Equal([]string{"OrkestraBoxDegraded", "OrkestraResourcesFailing", "OrkestraRollbackHeld"}))
 
 	box.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "CompileError", Message: "spec.x"}}
 	g.Expect(Box(box, health).Reason).To(Equal("CompileError"), "what is wrong with the box itself comes first")

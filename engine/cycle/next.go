@@ -16,11 +16,17 @@ import (
 func shortest(plan *pipeline.Plan) time.Duration { return plan.Runtime.Resync * 9 / 10 }
 
 // jittered is the time to the next reconcile, with jitter, so that resources that were created together are not reconciled together
-// for ever.
-func jittered(plan *pipeline.Plan) time.Duration {
-	const spread = 0.1
-	return wait.Jitter(shortest(plan), spread)
+// for ever. Those that are due within a beat are due together: to wake a process that sleeps takes far longer than a cycle that finds
+// nothing to do.
+func jittered(plan *pipeline.Plan, now time.Time) time.Duration {
+	const spread = 0.05 // of 90 %
+	after := wait.Jitter(shortest(plan), spread)
+	beat := beatOf(plan.Runtime.Resync)
+	return after + beat - time.Duration(now.Add(after).UnixNano()%int64(beat))
 }
+
+// beatOf is how far apart resyncs are: 4 % of the time that one lasts, and a second at most.
+func beatOf(resync time.Duration) time.Duration { return min(time.Second, max(1, resync/25)) }
 
 // requeueAfter is the next reconcile after a time, or when the inputs change by themselves. It stands behind what events ask for.
 func (s *state) requeueAfter(now time.Time, after time.Duration) *Next {
@@ -39,7 +45,7 @@ func (s *state) requeueUnchanged(plan *pipeline.Plan, now time.Time) *Next {
 	case pipeline.Permission:
 		return s.requeueAfter(now, min(access.RetryInterval, plan.Runtime.Resync))
 	default:
-		return s.requeueAfter(now, jittered(plan))
+		return s.requeueAfter(now, jittered(plan, now))
 	}
 }
 
@@ -52,7 +58,7 @@ func (s *state) requeue(plan *pipeline.Plan, now time.Time) *Next {
 			return s.requeueAfter(now, delay)
 		}
 		s.retry.backoff.Reset()
-		return s.requeueAfter(now, jittered(plan))
+		return s.requeueAfter(now, jittered(plan, now))
 	case pipeline.Transient, pipeline.Panic:
 		delay, atResync := s.retry.backoff.Next(plan.Runtime.Resync)
 		s.retry.wait(now, delay)

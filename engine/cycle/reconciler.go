@@ -308,7 +308,7 @@ func (c *cycle) retry(ctx context.Context) bool {
 	if wait := c.Retries.Admit(c.record.Key); wait > 0 {
 		c.Metrics.BudgetExceeded(c.Box, metrics.BudgetRetries)
 		c.record.Decision = Decision{Action: Skip, Why: "the box's budget of retries is used up"}
-		c.record.Next = &Next{After: min(wait, jittered(c.record.Plan)), Low: true}
+		c.record.Next = &Next{After: min(wait, jittered(c.record.Plan, c.Clock.Now())), Low: true}
 		return true
 	}
 	if !c.execute(ctx) {

@@ -22,6 +22,9 @@ type overlay struct {
 	// lost are objects that we created and that were deleted before the store had seen them, because the watch was dropped in between
 	// and the relist shows neither. The store has no event for them, so sweep reports them. Guarded by mu.
 	lost []*packed.Object
+
+	// filled has a value when something was put since sweep has last looked, so that there is nothing to wake up for where nobody writes.
+	filled chan struct{}
 }
 
 // entry is the answer to a write.
@@ -32,7 +35,7 @@ type entry struct {
 }
 
 func newOverlay(store *informer) *overlay {
-	return &overlay{store: store, entries: map[string]entry{}}
+	return &overlay{store: store, entries: map[string]entry{}, filled: make(chan struct{}, 1)}
 }
 
 func (o *overlay) informer() *informer { return o.store }
@@ -67,6 +70,10 @@ func (o *overlay) gone(obj *packed.Object) {
 
 // putLocked lays an entry over the store.
 func (o *overlay) putLocked(key string, e entry) {
+	select {
+	case o.filled <- struct{}{}:
+	default: // it has one
+	}
 	if o.superseded(key, e) {
 		o.forgetLocked(key, e)
 		return
@@ -193,6 +200,18 @@ const sweepInterval = time.Second
 // sweep forgets superseded entries also where nobody reads them and no event comes, until the context ends. It calls tell for each lost
 // object, in place of the delete event that does not come.
 func (o *overlay) sweep(ctx context.Context, tell func(lost *packed.Object)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.filled:
+			o.empty(ctx, tell)
+		}
+	}
+}
+
+// empty sweeps until nothing is left.
+func (o *overlay) empty(ctx context.Context, tell func(lost *packed.Object)) {
 	ticker := o.store.watchdog.clock.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
@@ -200,9 +219,12 @@ func (o *overlay) sweep(ctx context.Context, tell func(lost *packed.Object)) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			o.all()
+			left := o.all()
 			for _, obj := range o.takeLost() {
 				tell(obj)
+			}
+			if len(left) == 0 {
+				return
 			}
 		}
 	}

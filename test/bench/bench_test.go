@@ -203,13 +203,16 @@ func (w *plane) ready(ctx context.Context, name string) error {
 }
 
 // isReady says whether the status of a resource shows Ready.
-func isReady(obj *unstructured.Unstructured) bool {
+func isReady(obj *unstructured.Unstructured) bool { return isTrue(obj, v1alpha1.ConditionReady) }
+
+// isTrue says whether an object has a condition that is True.
+func isTrue(obj *unstructured.Unstructured, condition string) bool {
 	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(conditions, func(c any) bool {
 		m, ok := c.(map[string]any)
-		return ok && m["type"] == v1alpha1.ConditionReady && m["status"] == string(metav1.ConditionTrue)
+		return ok && m["type"] == condition && m["status"] == string(metav1.ConditionTrue)
 	})
 }

@@ -2,6 +2,8 @@ package bench_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +154,56 @@ func (u *turn) defined(kinds dynamic.Interface, name string) (ready, first time.
 	return ready, ready + time.Since(created), nil
 }
 
+// crdsAlone makes the CRDs of such boxes without a box, so that all of the work is the API server's, and takes them away again. It gives the time
+// until all are served.
+func (u *turn) crdsAlone(kinds []string) (time.Duration, error) {
+	kind := apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+	crds, err := u.follow(u.b.Context(), kind, client.InNamespace(""))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { crds.stop() }()
+	all := map[string]*unstructured.Unstructured{}
+	for _, name := range kinds {
+		box := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(fmt.Appendf(nil, definingBox, name, boxGroup), &box.Object); err != nil {
+			return 0, err
+		}
+		spec, _, err := unstructured.NestedMap(box.Object, "spec", "crd", "definition")
+		if err != nil {
+			return 0, err
+		}
+		crd := &unstructured.Unstructured{Object: map[string]any{"spec": spec, "metadata": map[string]any{"name": name + "s." + boxGroup}}}
+		crd.SetGroupVersionKind(kind)
+		all[crd.GetName()] = crd
+	}
+	names := slices.Collect(maps.Keys(all))
+	began := time.Now()
+	if err := each(names, func(name string) error { return u.kube.Create(u.b.Context(), all[name]) }); err != nil {
+		return 0, err
+	}
+	missing := maps.Clone(all)
+	err = crds.until(fmt.Sprintf("%d CRDs served", len(all)), func(_ watch.Event, crd *unstructured.Unstructured) bool {
+		if isTrue(crd, string(apiextensionsv1.Established)) {
+			delete(missing, crd.GetName())
+		}
+		return len(missing) == 0
+	}, manyTake(len(all)))
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
+	}
+	if err := each(names, func(name string) error { return u.kube.Delete(u.b.Context(), all[name]) }); err != nil {
+		return 0, err
+	}
+	return took, crds.until(fmt.Sprintf("%d CRDs gone", len(all)), func(event watch.Event, crd *unstructured.Unstructured) bool {
+		if event.Type == watch.Deleted {
+			delete(all, crd.GetName())
+		}
+		return len(all) == 0
+	}, manyTake(len(all)))
+}
+
 // many makes boxes at once, then some more, and looks at the process while they have nothing to do.
 func (u *turn) many() error {
 	boxes, err := u.follow(u.b.Context(), boxKind, client.InNamespace(""))
@@ -159,6 +211,11 @@ func (u *turn) many() error {
 		return err
 	}
 	defer func() { boxes.stop() }()
+	alone, err := u.crdsAlone(plainNames("alone", u.name, u.t.many))
+	if err != nil {
+		return err
+	}
+	u.add("many.crds", alone.Seconds())
 	names := plainNames("many", u.name, u.t.many)
 	began := time.Now()
 	if err := each(names, func(name string) error { return u.applyDefining(u.b, name) }); err != nil {

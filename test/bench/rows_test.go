@@ -101,6 +101,7 @@ func rows() []table.Row {
 		{ID: "definition.p50", Name: "box with a new CRD to Ready, p50", Unit: "s", Bound: atMost(0.2), By: inBoxes},
 		{ID: "definition.first", Name: "the same, to the first resource Ready, p50", Unit: "s", Bound: atMost(0.6), By: inBoxes},
 		{ID: "many.time", Name: "many boxes with CRDs at once, to all Ready", Unit: "s", Bound: atMost(3), By: inBoxes},
+		{ID: "many.crds", Name: "the same CRDs alone, without boxes, to all served", Unit: "s", By: inBoxes},
 		{ID: "empty.rss", Name: "RSS without a box", Unit: "MB", Bound: atMost(35), By: inBoxes},
 		{ID: "many.rss", Name: "RSS with all boxes, idle", Unit: "MB", Bound: atMost(60), By: inBoxes},
 		{ID: "many.cpu", Name: "CPU with all boxes, idle", Unit: "% of a core", Bound: atMost(0.1), By: inBoxes},

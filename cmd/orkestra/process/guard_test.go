@@ -33,7 +33,7 @@ func TestWhoMayReadMetrics(t *testing.T) {
 		"no right":                     {"Bearer t", known, denied, "/metrics", http.StatusForbidden, "ann needs the right to get the nonResourceURL /metrics: bind a ClusterRole with that to it; the one whose name ends in -metrics-reader has it\n", 0},
 		"no right to something else":   {"Bearer t", known, denied, "/debug/x", http.StatusForbidden, "ann needs the right to get the nonResourceURL /debug/x: bind a ClusterRole with that to it\n", 0},
 		"a right":                      {"Bearer t", known, allowed, "/metrics", http.StatusOK, "the series", 0},
-		"whose it is is not told":      {"Bearer t", forbidden, allowed, "/metrics", http.StatusServiceUnavailable, "the API server did not say", 1},
+		"it is not told whose":         {"Bearer t", forbidden, allowed, "/metrics", http.StatusServiceUnavailable, "the API server did not say", 1},
 		"whether they may is not told": {"Bearer t", known, forbidden, "/metrics", http.StatusServiceUnavailable, "the API server did not say", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

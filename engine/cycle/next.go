@@ -17,16 +17,12 @@ func shortest(plan *pipeline.Plan) time.Duration { return plan.Runtime.Resync * 
 
 // jittered is the time to the next reconcile, with jitter, so that resources that were created together are not reconciled together
 // for ever. Those that are due within a beat are due together: to wake a process that sleeps takes far longer than a cycle that finds
-// nothing to do.
+// nothing to do. A beat is 4 % of a resync, and a second at most.
 func jittered(plan *pipeline.Plan, now time.Time) time.Duration {
-	const spread = 0.05 // of 90 %
-	after := wait.Jitter(shortest(plan), spread)
-	beat := beatOf(plan.Runtime.Resync)
+	const spread, beats = 0.05, 25
+	after, beat := wait.Jitter(shortest(plan), spread), min(time.Second, max(1, plan.Runtime.Resync/beats))
 	return after + beat - time.Duration(now.Add(after).UnixNano()%int64(beat))
 }
-
-// beatOf is how far apart resyncs are: 4 % of the time that one lasts, and a second at most.
-func beatOf(resync time.Duration) time.Duration { return min(time.Second, max(1, resync/25)) }
 
 // requeueAfter is the next reconcile after a time, or when the inputs change by themselves. It stands behind what events ask for.
 func (s *state) requeueAfter(now time.Time, after time.Duration) *Next {

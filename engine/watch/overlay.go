@@ -200,31 +200,22 @@ const sweepInterval = time.Second
 // sweep forgets superseded entries also where nobody reads them and no event comes, until the context ends. It calls tell for each lost
 // object, in place of the delete event that does not come.
 func (o *overlay) sweep(ctx context.Context, tell func(lost *packed.Object)) {
+	var due <-chan time.Time // nil: there is nothing to sweep
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.filled:
-			o.empty(ctx, tell)
-		}
-	}
-}
-
-// empty sweeps until nothing is left.
-func (o *overlay) empty(ctx context.Context, tell func(lost *packed.Object)) {
-	ticker := o.store.watchdog.clock.NewTicker(sweepInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			left := o.all()
+			if due == nil {
+				due = o.store.watchdog.clock.After(sweepInterval)
+			}
+		case <-due:
+			due = nil
+			if len(o.all()) > 0 {
+				due = o.store.watchdog.clock.After(sweepInterval)
+			}
 			for _, obj := range o.takeLost() {
 				tell(obj)
-			}
-			if len(left) == 0 {
-				return
 			}
 		}
 	}

@@ -3,13 +3,11 @@ package watch
 import (
 	"context"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/engine/packed"
@@ -66,37 +64,12 @@ func TestWhatIsGoneBeforeTheStoreHasSeenItIsTold(t *testing.T) {
 	}
 }
 
-// ticking is a clock that knows whether a ticker of it runs: the one of the tests knows of none that was stopped.
-type ticking struct {
-	clock.WithTicker
-
-	running atomic.Int32
-}
-
-func (c *ticking) any() bool { return c.running.Load() > 0 }
-
-// NewTicker implements clock.WithTicker.
-func (c *ticking) NewTicker(every time.Duration) clock.Ticker {
-	c.running.Add(1)
-	return stopped{c.WithTicker.NewTicker(every), c}
-}
-
-type stopped struct {
-	clock.Ticker
-
-	of *ticking
-}
-
-// Stop implements clock.Ticker.
-func (s stopped) Stop() { s.of.running.Add(-1) }
-
 // TestNothingIsSweptWhereNobodyWrites: what is lost is told, and then no timer wakes the process until something is written again.
 func TestNothingIsSweptWhereNobodyWrites(t *testing.T) {
 	g := NewWithT(t)
 	o, store := lagging(t, child("ns", "a", "9", "o"))
 	clk := testingclock.NewFakeClock(time.Unix(1000, 0))
-	ticking := &ticking{WithTicker: clk}
-	o.store.watchdog.clock = ticking
+	o.store.watchdog.clock = clk
 	told := make(chan string)
 	done := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,16 +77,16 @@ func TestNothingIsSweptWhereNobodyWrites(t *testing.T) {
 		defer close(done)
 		o.sweep(ctx, func(lost *packed.Object) { told <- lost.Key() })
 	}()
-	g.Consistently(ticking.any, 20*time.Millisecond).Should(BeFalse())
+	g.Consistently(clk.HasWaiters, 20*time.Millisecond).Should(BeFalse())
 	for i, name := range []string{"one", "two"} {
 		o.wrote(packed.Whole(child("ns", name, strconv.Itoa(11+10*i), "o")))
-		g.Eventually(ticking.any).Should(BeTrue())
+		g.Eventually(clk.HasWaiters).Should(BeTrue())
 		clk.Step(sweepInterval)
-		g.Consistently(ticking.any, 20*time.Millisecond).Should(BeTrue(), "the store is behind")
+		g.Eventually(clk.HasWaiters).Should(BeTrue(), "the store is behind")
 		store.Bookmark(strconv.Itoa(12 + 10*i))
 		clk.Step(sweepInterval)
 		g.Expect(<-told).To(Equal("ns/" + name))
-		g.Eventually(ticking.any).Should(BeFalse())
+		g.Eventually(clk.HasWaiters).Should(BeFalse())
 	}
 	cancel()
 	<-done

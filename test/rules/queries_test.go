@@ -92,6 +92,7 @@ func TestJudge(t *testing.T) {
 		"no label queue":                     {expr: `sum by (queue) (orkestra_queue_depth)`},
 		"no label state":                     {expr: `sum by (state) (max by (box) (orkestra_resources))`},
 		"no value Sick":                      {expr: `orkestra_health_state{state="Sick"}`},
+		"no value Ill":                       {expr: `orkestra_health_state{state=~"Healthy|Ill"}`},
 		"no label verb":                      {expr: `orkestra_queue_depth`, names: []string{"verb"}},
 		"no label other":                     {expr: `orkestra_queue_depth / on (other) orkestra_workers_wanted`},
 		"rate of a gauge":                    {expr: `rate(orkestra_queue_depth[5m])`},
@@ -236,9 +237,14 @@ func (j *judge) selector(e *parser.VectorSelector, in string) ([]string, error) 
 		if err := known(has, []string{m.Name}); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		// What a label may be is said in the help, unless it is a name that somebody gives.
-		if !slices.Contains([]string{"box", "kind", "namespace", "policy"}, m.Name) && !regexp.MustCompile(`\b`+regexp.QuoteMeta(m.Value)+`\b`).MatchString(series.Help) {
-			return nil, fmt.Errorf("%s: the label %s has no value %s", name, m.Name, m.Value)
+		if slices.Contains([]string{"box", "kind", "namespace", "policy"}, m.Name) {
+			continue // a name that somebody gives
+		}
+		// What a label may be is said in the help. A pattern is a list of values.
+		for _, value := range strings.Split(m.Value, "|") {
+			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`).MatchString(series.Help) {
+				return nil, fmt.Errorf("%s: the label %s has no value %s", name, m.Name, value)
+			}
 		}
 	}
 	return has, nil

@@ -199,11 +199,11 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 
 .PHONY: test-third-party
 test-third-party: $(BIN)/orkestra-cluster ## Run what needs large programs of others: the alerts in Prometheus, the dashboards by Grafana's schema.
-	cd test/rules && $(GO) test -count=1 $(TEST_FLAGS) ./...
+	cd test/rules && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 
 .PHONY: pictures
 pictures: $(BIN)/orkestra-cluster ## Draw the dashboards for docs/operations, from a real Prometheus and a box that breaks.
-	cd test/rules && PICTURES='$(CURDIR)/docs/operations/pictures' $(GO) test -count=1 $(TEST_FLAGS) ./live
+	cd test/rules && PICTURES='$(CURDIR)/docs/operations/pictures' $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./live
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.

@@ -96,9 +96,18 @@ func TestGuessedTokens(t *testing.T) {
 	}
 	g.Expect(refused).To(BeNumerically(">", 500))
 	g.Expect(s.asked).To(BeNumerically("<", 500))
-	p, err := tokens.Of(t.Context(), "good")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p).NotTo(BeNil())
+	for range 2 {
+		p, err := tokens.Of(t.Context(), "good")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(p).NotTo(BeNil())
+		clk.SetTime(clk.Now().Add(life)) // its answer is too old to be believed
+		for n := 0; err == nil; n++ {
+			_, err = tokens.Of(t.Context(), fmt.Sprintf("other-%d-%d", clk.Now().Unix(), n))
+		}
+	}
+	g.Expect(s.asked).To(BeNumerically(">", reviewBurst))
+	_, err = tokens.Of(t.Context(), "good2")
+	g.Expect(err).To(MatchError(ErrTooMany), "one that was never known waits with the guesses")
 }
 
 func TestRights(t *testing.T) {

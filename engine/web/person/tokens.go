@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -93,12 +94,17 @@ func Bearer(header string) (token string, ok bool) {
 type Tokens struct {
 	client Creator
 	known  *answers[[sha256.Size]byte, *Person]
-	limit  flowcontrol.PassiveRateLimiter
+	// seen are the tokens that the API server has known when it was asked last: who guesses must not keep them out when an answer gets old.
+	seen  *lru.Cache
+	limit flowcontrol.PassiveRateLimiter
 }
 
 // NewTokens gives one that knows no token.
 func NewTokens(c Creator, clk clock.PassiveClock) *Tokens {
-	return &Tokens{client: c, known: newAnswers[[sha256.Size]byte, *Person](clk, maxTokens), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(reviewRate, reviewBurst)}
+	return &Tokens{
+		client: c, known: newAnswers[[sha256.Size]byte, *Person](clk, maxTokens), seen: lru.New(maxTokens),
+		limit: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(reviewRate, reviewBurst, clk),
+	}
 }
 
 // ErrTooMany is the error of a token that is not asked about, because too many are.
@@ -109,8 +115,9 @@ func (t *Tokens) Of(ctx context.Context, token string) (*Person, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsAny(token, " \t\r\n") {
 		return nil, nil //nolint:nilnil // nobody has such a token
 	}
-	return t.known.get(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (*Person, time.Duration, error) {
-		if !t.limit.TryAccept() {
+	hash := sha256.Sum256([]byte(token))
+	return t.known.get(ctx, hash, func(ctx context.Context) (*Person, time.Duration, error) {
+		if _, seen := t.seen.Get(hash); !seen && !t.limit.TryAccept() {
 			return nil, 0, ErrTooMany
 		}
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
@@ -118,8 +125,10 @@ func (t *Tokens) Of(ctx context.Context, token string) (*Person, error) {
 			return nil, 0, fmt.Errorf("asking the API server whose the token is: %w", err)
 		}
 		if !review.Status.Authenticated {
+			t.seen.Remove(hash)
 			return nil, refusedLife, nil
 		}
+		t.seen.Add(hash, nil)
 		user := review.Status.User
 		p := &Person{Name: user.Username, UID: user.UID, Groups: user.Groups}
 		for key, values := range user.Extra {

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,13 +21,9 @@ const (
 	DefaultGroupHeader = "X-Remote-Group"
 )
 
-const (
-	// caLife is how long the file of a CA is believed before it is read again.
-	caLife = 10 * time.Second
-	// proxiedLife is how long a stream lasts of which a proxy has said who listens: it knows when somebody is not signed in any more, and is asked
-	// again with the next stream.
-	proxiedLife = 15 * time.Minute
-)
+// proxiedLife is how long a stream lasts of which a proxy has said who listens: it knows when somebody is not signed in any more, and is asked
+// again with the next stream.
+const proxiedLife = 15 * time.Minute
 
 // ProxyOptions say which proxies may say who asks, and how they do.
 type ProxyOptions struct {
@@ -46,48 +40,20 @@ type Proxy struct {
 	ProxyOptions
 
 	clock clock.PassiveClock
-	log   logr.Logger
-
-	mu   sync.Mutex
-	cas  *x509.CertPool // guarded by mu
-	read time.Time      // when cas was read; guarded by mu
+	cas   *Reread[*x509.CertPool]
 }
 
 // NewProxy makes one, and reads the certificates of its CAs.
 func NewProxy(o ProxyOptions, clk clock.PassiveClock, log logr.Logger) (*Proxy, error) {
-	cas, err := readCAs(o.CAFile)
+	cas, err := NewReread("the CA of proxies", func() (*x509.CertPool, error) { return ReadCAs(o.CAFile, "proxies") }, clk, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Proxy{ProxyOptions: o, clock: clk, log: log, cas: cas, read: clk.Now()}, nil
+	return &Proxy{ProxyOptions: o, clock: clk, cas: cas}, nil
 }
 
-func readCAs(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the operator names it by a flag
-	if err != nil {
-		return nil, fmt.Errorf("reading the CA of proxies: %w", err)
-	}
-	cas := x509.NewCertPool()
-	if !cas.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading the CA of proxies from %s: wanted certificates as PEM, found none", file)
-	}
-	return cas, nil
-}
-
-// CAs are those whose certificates count now. A file that can't be read leaves those that were read before.
-func (p *Proxy) CAs() *x509.CertPool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := p.clock.Now(); now.Sub(p.read) >= caLife {
-		p.read = now
-		if cas, err := readCAs(p.CAFile); err != nil {
-			p.log.Error(err, "The CA of proxies stays as it was read")
-		} else {
-			p.cas = cas
-		}
-	}
-	return p.cas
-}
+// CAs are those whose certificates count now.
+func (p *Proxy) CAs() *x509.CertPool { return p.cas.Now() }
 
 // enter gives who asks, as a proxy says; nil: none has said anything. What somebody else says is refused, and not passed over: who believes to be
 // one person must not be taken for another.

@@ -155,10 +155,10 @@ func TestTheCAOfProxiesIsReadAgain(t *testing.T) {
 	}
 	g.Expect(believes(old)).To(BeTrue())
 	g.Expect(os.WriteFile(file, next.pem(), 0o600)).To(Succeed())
-	clk.SetTime(epoch.Add(caLife))
+	clk.SetTime(epoch.Add(RereadInterval))
 	g.Expect(believes(next)).To(BeTrue())
 	g.Expect(believes(old)).To(BeFalse())
 	g.Expect(os.Remove(file)).To(Succeed())
-	clk.SetTime(epoch.Add(2 * caLife))
+	clk.SetTime(epoch.Add(2 * RereadInterval))
 	g.Expect(believes(next)).To(BeTrue(), "a file that is being replaced keeps nobody out")
 }

@@ -11,38 +11,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/engine/web"
 )
 
-const (
-	// keySize is how many bytes a key has.
-	keySize = 32
-	// keysLife is how long the file of the keys is believed before it is read again.
-	keysLife = 10 * time.Second
-)
+// keySize is how many bytes a key has.
+const keySize = 32
 
 // keys seal what browsers keep. All replicas read the same file. It is safe for concurrent use.
 type keys struct {
-	file  string
-	of    string // for whom they seal: what another provider or client has let in does not count
-	clock clock.PassiveClock
-	log   logr.Logger
-
-	mu   sync.Mutex
-	all  [][]byte  // guarded by mu
-	read time.Time // when they were read; guarded by mu
+	of  string // for whom they seal: what another provider or client has let in does not count
+	all *web.Reread[[][]byte]
 }
 
 func newKeys(o Options, clk clock.PassiveClock, log logr.Logger) (*keys, error) {
-	all, err := readKeys(o.SessionKeyFile)
+	all, err := web.NewReread("the keys of sessions", func() ([][]byte, error) { return readKeys(o.SessionKeyFile) }, clk, log)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // it is that of readKeys
 	}
-	return &keys{file: o.SessionKeyFile, of: o.Issuer + "\n" + o.ClientID, clock: clk, log: log, all: all, read: clk.Now()}, nil
+	return &keys{of: o.Issuer + "\n" + o.ClientID, all: all}, nil
 }
 
 func readKeys(file string) ([][]byte, error) {
@@ -59,21 +49,6 @@ func readKeys(file string) ([][]byte, error) {
 		all = append(all, key)
 	}
 	return all, nil
-}
-
-// now gives the keys that count. A file that can't be read leaves those that were read before.
-func (k *keys) now() [][]byte {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := k.clock.Now(); now.Sub(k.read) >= keysLife {
-		k.read = now
-		if all, err := readKeys(k.file); err != nil {
-			k.log.Error(err, "The keys of sessions stay as they were read")
-		} else {
-			k.all = all
-		}
-	}
-	return k.all
 }
 
 // sealer gives what seals for a purpose, so that what was sealed for one does not open for another.
@@ -99,7 +74,7 @@ func (k *keys) seal(purpose string, value any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing what is sealed: %w", err)
 	}
-	sealer, err := k.sealer(k.now()[0], purpose)
+	sealer, err := k.sealer(k.all.Now()[0], purpose)
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +90,7 @@ func (k *keys) open(purpose, sealed string, into any) error {
 	if err != nil {
 		return errSealed
 	}
-	for _, key := range k.now() {
+	for _, key := range k.all.Now() {
 		opener, err := k.sealer(key, purpose)
 		if err != nil {
 			return err

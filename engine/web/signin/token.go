@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
@@ -69,13 +69,9 @@ func newClient(caFile string) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
-		text, err := os.ReadFile(caFile) //nolint:gosec // the operator names it by a flag
+		cas, err := web.ReadCAs(caFile, "the provider")
 		if err != nil {
-			return nil, fmt.Errorf("reading the CA of the provider: %w", err)
-		}
-		cas := x509.NewCertPool()
-		if !cas.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("reading the CA of the provider from %s: wanted certificates as PEM, found none", caFile)
+			return nil, err //nolint:wrapcheck // it says all
 		}
 		transport.TLSClientConfig.RootCAs = cas
 	}

@@ -160,7 +160,10 @@ var _ = Describe("Revisions of a box", func() {
 		replaceManager()
 		w.running(ctx, w.id)
 		w.website(ctx, "web", `{image: other}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, "four")
+		Eventually(func(g Gomega) { // what the former process has written says the same, but of the resource as it was
+			web := w.get(ctx, g, "web")
+			g.Expect(condition(web, v1alpha1.ConditionStalled)).To(And(HaveField("ObservedGeneration", web.GetGeneration()), HaveField("Message", ContainSubstring("four"))))
+		}).WithContext(ctx).Should(Succeed())
 		knows()
 
 		By("going back, and on")

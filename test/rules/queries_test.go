@@ -241,7 +241,7 @@ func (j *judge) selector(e *parser.VectorSelector, in string) ([]string, error) 
 			continue // a name that somebody gives
 		}
 		// What a label may be is said in the help. A pattern is a list of values.
-		for _, value := range strings.SplitSeq(m.Value, "|") {
+		for value := range strings.SplitSeq(m.Value, "|") {
 			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(value) + `\b`).MatchString(series.Help) {
 				return nil, fmt.Errorf("%s: the label %s has no value %s", name, m.Name, value)
 			}

@@ -59,6 +59,7 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/web/person", imported: ours("engine/web/api"), list: "webperson"},
 		{folder: "engine/web/signin", imported: ours("engine/web/view"), list: "websignin"},
 		{folder: "engine/web", imported: ours("engine/web/signin"), list: "webrows"},
+		{folder: "engine/web/mcp", imported: ours("engine/web/view"), list: "webmcp"},
 		{folder: "controllers/serve", imported: "github.com/coreos/go-oidc/v3/oidc", list: "oidc"},
 		{folder: "engine/history", imported: ours("engine/cycle"), list: "history"},
 		{folder: "engine/look", imported: ours("engine/cycle"), list: "look"},

@@ -232,7 +232,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := addPage(mgr, o, c, eng, remembered); err != nil {
+	if err := addPage(mgr, o, c, eng, remembered, revisions); err != nil {
 		return err
 	}
 	return add(mgr, []reconciler{
@@ -250,7 +250,7 @@ func newHistory(o Options) *history.History {
 }
 
 // addPage has a manager serve the Control Center, where that is asked for.
-func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, remembered *history.History) error {
+func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, remembered *history.History, revisions *revision.Store) error {
 	if o.Web == nil {
 		return nil
 	}
@@ -258,7 +258,16 @@ func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, r
 		Own: c, Informers: mgr.GetCache(), Caches: eng.Caches(), Mapper: eng.Mapper(), Rights: person.NewRights(c, o.Clock), Namespace: o.Namespace,
 		History: remembered, Leading: eng.Leading, Clock: o.Clock,
 	})
-	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
+	writing := rest.CopyConfig(mgr.GetConfig())
+	writing.QPS = -1 // people are limited where they ask
+	actor := serve.NewActor(serve.Writing{
+		Boxes: struct {
+			client.Reader
+			client.Writer
+		}{mgr.GetAPIReader(), c},
+		Revisions: revisions, REST: writing, HTTP: mgr.GetHTTPClient().Transport, Events: mgr.GetEventRecorder(engine.EventSource),
+	}, source)
+	server, err := serve.NewServer(*o.Web, source, actor, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
 	if err != nil {
 		return err
 	}

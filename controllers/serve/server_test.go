@@ -56,7 +56,7 @@ func address(t *testing.T) string {
 func TestCertificates(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	_, err := NewServer(Options{CertDir: dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	_, err := NewServer(Options{CertDir: dir}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("wanted tls.crt and tls.key there")))
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("page.example.com", nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -74,7 +74,7 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			at := address(t)
-			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(s.NeedLeaderElection()).To(BeFalse())
 			ctx, stop := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func serving(t *testing.T, o Options, change func(*Server)) (at string) {
 	t.Helper()
 	g := NewWithT(t)
 	o.Address = address(t)
-	s, err := NewServer(o, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	s, err := NewServer(o, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).NotTo(HaveOccurred())
 	change(s)
 	ctx, stop := context.WithCancel(t.Context())

@@ -59,7 +59,7 @@ type Guard struct {
 
 // NewGuard makes a guard.
 func NewGuard(d Doors, next http.Handler) *Guard {
-	return &Guard{Doors: d, hosts: newHosts(d.Hosts), rates: newRates(d.Clock), next: next}
+	return &Guard{Doors: d, hosts: newHosts(d.Hosts), rates: newRates(d.Clock, rate{each: rateEach, burst: burstEach}, rate{each: rateShared, burst: burstShared}), next: next}
 }
 
 // How to be let in.
@@ -97,9 +97,15 @@ type entry struct {
 // ServeHTTP implements http.Handler.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	if r.ContentLength != 0 {
-		refuseBody(w, g.Clock)
+	switch {
+	case !isOrder(r) && r.ContentLength != 0:
+		refuseBody(w, g.Clock, "No question of the Control Center has a body: send none")
 		return
+	case isOrder(r) && !fits(r):
+		refuseBody(w, g.Clock, tooLong)
+		return
+	case isOrder(r):
+		waitForBody(w, g.Clock) // until it is read, or refused unread
 	}
 	if g.SignIn != nil && !strings.HasPrefix(r.URL.Path, "/api/") {
 		g.open(w, r)
@@ -130,9 +136,7 @@ func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
 		refused = g.hosts.refuse(r)
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	// A browser always says where a request that changes something comes from.
-	unsaid := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
-	if refused == nil && (isFromElsewhere(r) || !reads && unsaid) {
+	if refused == nil && (isFromElsewhere(r) || !reads && unsaid(r)) {
 		refused = &refusal{status: http.StatusForbidden, why: elsewhere}
 	}
 	switch {

@@ -77,9 +77,9 @@ func isFromElsewhere(r *http.Request) bool {
 // bodyTimeout is how long a body may take that nobody reads.
 const bodyTimeout = time.Second
 
-// refuseBody answers a request with a body: no question has one. The connection ends, so that nobody waits for the rest of it.
-func refuseBody(w http.ResponseWriter, c clock.PassiveClock) {
+// refuseBody answers a request with a body that is not read. The connection ends, so that nobody waits for the rest of it.
+func refuseBody(w http.ResponseWriter, c clock.PassiveClock, why string) {
 	_ = http.NewResponseController(w).SetReadDeadline(c.Now().Add(bodyTimeout)) // a recorder of a test has none
 	w.Header().Set("Connection", "close")
-	Problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
+	Problem(w, http.StatusRequestEntityTooLarge, why)
 }

@@ -112,6 +112,10 @@ func statusOf(err error) int {
 		return http.StatusUnauthorized
 	case apierrors.IsConflict(err):
 		return http.StatusConflict
+	case apierrors.IsBadRequest(err):
+		return http.StatusBadRequest
+	case apierrors.IsInvalid(err):
+		return http.StatusUnprocessableEntity
 	case apierrors.IsTooManyRequests(err):
 		return http.StatusTooManyRequests
 	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):

@@ -48,6 +48,8 @@ type Changes interface {
 type Config struct {
 	// Source answers.
 	Source Source
+	// Actor does what people ask for; nil: they only read.
+	Actor Actor
 	// Files are those of the page; index.html is served for every path that is not a file.
 	Files fs.FS
 	// Clock tells the time; Log gets what is no answer to anybody.
@@ -62,6 +64,7 @@ type Server struct {
 	mux     *http.ServeMux
 	streams *streams
 	files   files
+	orders  *rates
 }
 
 // New makes a Server. Files that can't be read are a mistake in the program, since they are compiled in: it panics.
@@ -70,7 +73,7 @@ func New(c Config) *Server {
 	if err != nil {
 		panic(err)
 	}
-	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all}
+	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all, orders: newRates(c.Clock, rate{each: rateOrders, burst: burstOrders}, rate{})}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
@@ -79,6 +82,9 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /api/v1/resources", s.search)
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
+	if c.Actor != nil {
+		s.act()
+	}
 	s.mux.HandleFunc("/api/", noSuchPath)
 	s.mux.HandleFunc("/", s.page)
 	return s
@@ -143,13 +149,17 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 const noNamespace = "-"
 
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
-	namespace := r.PathValue("namespace")
-	if namespace == noNamespace {
-		namespace = ""
-	}
 	answer(s, w, r, func(ctx context.Context) (*api.Resource, error) {
-		return s.Source.Resource(ctx, r.PathValue("box"), namespace, r.PathValue("name"))
+		return s.Source.Resource(ctx, r.PathValue("box"), namespaceOf(r), r.PathValue("name"))
 	})
+}
+
+// namespaceOf is the namespace in a path; empty: of what is in none.
+func namespaceOf(r *http.Request) string {
+	if namespace := r.PathValue("namespace"); namespace != noNamespace {
+		return namespace
+	}
+	return ""
 }
 
 // answer writes what the source says as JSON, or why it can't.
@@ -181,7 +191,7 @@ func reads(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	Problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
+	Problem(w, http.StatusMethodNotAllowed, "Nothing is written at this path: use GET")
 	return false
 }
 

@@ -35,15 +35,15 @@ func Revisions(kept []appsv1.ControllerRevision, current string) []api.Revision 
 	for i := range kept {
 		r := api.Revision{Name: kept[i].Name, Number: kept[i].Revision, Created: kept[i].CreationTimestamp.Time, Current: kept[i].Name == current}
 		if i+1 < len(kept) {
-			r.Changes = changes(kept[i+1].Data.Raw, kept[i].Data.Raw)
+			r.Changes = Changes(kept[i+1].Data.Raw, kept[i].Data.Raw)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// changes says field by field what differs between two specs.
-func changes(before, after []byte) []string {
+// Changes says field by field what differs between two specs.
+func Changes(before, after []byte) []string {
 	var a, b any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
 		return []string{"what was kept can't be read"}

@@ -64,6 +64,7 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/look", imported: ours("engine/cycle"), list: "look"},
 		{folder: "controllers/center", imported: ours("engine/look"), list: "center"},
 		{folder: "controllers/inspect", imported: ours("engine"), list: "center"},
+		{folder: "controllers/act", imported: ours("engine/look"), list: "center"},
 		{folder: "engine/provision", imported: "github.com/aws/smithy-go", list: "drivers"},
 		{folder: "engine/provider", imported: "go.mongodb.org/mongo-driver/v2/bson", list: "drivers", test: true},
 		{folder: "engine/cycle", imported: "go.opentelemetry.io/otel/trace", list: "spans"},

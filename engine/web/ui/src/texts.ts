@@ -262,6 +262,31 @@ export const texts = {
     columns: { time: "Last", type: "Type", reason: "Reason", object: "Object", message: "Message", count: "Times" },
   },
 
+  actions: {
+    group: "Actions",
+    refused: "What you may not do here",
+    name: { reconcile: "Reconcile now", pause: "Pause", resume: "Resume", release: "Release", suspend: "Suspend", rollback: "Go back…" },
+    will: {
+      reconcile: "The resource is reconciled at once. What differs from what its box declares is corrected.",
+      pause: "Nothing of the resource is made or corrected until it is resumed. A deletion is still served.",
+      resume: "It goes on: what has changed meanwhile is made and corrected.",
+      release: "Its spec is tried again, with a dry run first. What fails then is gone back from.",
+      suspend: "The box stops reconciling. Its resources and their children stay as they are; deletions are still served.",
+      rollback: "The spec of the box becomes that of a former revision, and all its resources are reconciled by it. Whether it is suspended stays as it is.",
+    },
+    confirm: { reconcile: "Reconcile", pause: "Pause", resume: "Resume", release: "Release", suspend: "Suspend", rollback: "Go back" },
+    cancel: "Cancel",
+    busy: "It is being done…",
+    failed: "It was not done.",
+    revision: "Revision",
+    choose: "Choose one",
+    noOther: "No other revision is kept.",
+    changes: "What changes in the box",
+    noChanges: "Nothing that is known differs.",
+    patch: "The patch that is written",
+    refusedBack: "It would be refused.",
+  },
+
   conditions: {
     columns: { type: "Condition", status: "Status", reason: "Reason", message: "Message", since: "Since" },
   },

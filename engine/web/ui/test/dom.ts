@@ -19,6 +19,11 @@ export const asked: string[] = [];
 export const sent: string[] = [];
 
 globalThis.fetch = (async (path: string, init?: RequestInit) => {
+  const order = answers.get(`POST ${path.replace("/api/v1", "")}`);
+  if (init?.method === "POST" && order !== undefined && order !== "down") {
+    sent.push(`POST ${path} ${String(init.body)}`);
+    return new Response(JSON.stringify(order.body), { status: order.status ?? 200, headers: { "Content-Type": order.type ?? "application/json" } });
+  }
   if (init?.method !== undefined) {
     sent.push(`${init.method} ${path}`);
     return new Response(null, { status: answers.has(path) ? 204 : 403 });

@@ -11,12 +11,22 @@ export class NoAnswer extends Error {
   }
 }
 
-export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+export function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+  return send<T>(path, { signal, headers: { Accept: "application/json" } });
+}
+
+/** order has the server do something. It is not given up when the page goes: what is under way may have been done. */
+export function order<T>(path: string, body: unknown): Promise<T> {
+  return send<T>(path, { method: "POST", headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+async function send<T>(path: string, init: RequestInit): Promise<T> {
+  const aborted = () => init.signal?.aborted === true;
   let response: Response;
   try {
-    response = await fetch(`/api/v1${path}`, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    response = await fetch(`/api/v1${path}`, { ...init, credentials: "same-origin" });
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (aborted()) throw error;
     throw new NoAnswer({ status: 0, title: texts.problem.title(0), detail: "" });
   }
   heard(response.headers.get("Date"));
@@ -25,7 +35,7 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
   try {
     return (await response.json()) as T;
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (aborted()) throw error;
     throw new NoAnswer({ status: 502, title: texts.problem.title(502), detail: texts.problem.unreadable });
   }
 }

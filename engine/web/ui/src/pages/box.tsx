@@ -3,6 +3,7 @@ import { useAnswer, type Answer } from "../live/answer";
 import { useSay } from "../live/say";
 import { paths } from "../route";
 import { texts } from "../texts";
+import { Actions } from "../parts/actions";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { Notes } from "../parts/notes";
@@ -28,6 +29,7 @@ export function BoxPage({ box }: { box: string }) {
         <Heading of={box} />
         {data && <StateMark of={data.state} />}
       </div>
+      {data && <Actions path={paths.box(box)} name={box} concerns={(c) => c.resource === undefined && (!c.box || c.box === box)} />}
       <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>
   );

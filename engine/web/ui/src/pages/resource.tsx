@@ -1,8 +1,9 @@
-import type { Resource } from "../api";
+import type { Change, Resource } from "../api";
 import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
 import { paths } from "../route";
 import { texts } from "../texts";
+import { Actions } from "../parts/actions";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { nameOf } from "../parts/links";
@@ -20,10 +21,11 @@ import { Tree } from "./tree";
 interface Props { box: string; namespace: string; name: string }
 
 export function ResourcePage({ box, namespace, name }: Props) {
-  const answer = useAnswer<Resource>(paths.resource(box, namespace, name), (c) => {
+  const concerns = (c: Change) => {
     if (c.box && c.box !== box) return false;
     return !c.resource || (c.resource.name === name && (c.resource.namespace ?? "") === namespace);
-  });
+  };
+  const answer = useAnswer<Resource>(paths.resource(box, namespace, name), concerns);
   const { data } = answer;
   useSay(data && `${data.state}. ${data.headline}`);
   return (
@@ -33,6 +35,7 @@ export function ResourcePage({ box, namespace, name }: Props) {
         <Heading of={nameOf({ namespace, name })} />
         {data && <StateMark of={data.state} />}
       </div>
+      {data && <Actions path={paths.resource(box, namespace, name)} name={nameOf({ namespace, name })} concerns={concerns} />}
       <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>
   );

@@ -1,5 +1,76 @@
 // make generate writes this file from engine/web/api.
 
+/** ActionName is something that people do to a box or a resource. */
+export type ActionName = "reconcile" | "pause" | "resume" | "release" | "suspend" | "rollback";
+
+/** Action is one that fits a box or a resource as it is now. */
+export interface Action {
+  /** Name of the action, as its path has it. */
+  name: ActionName;
+  /** May says whether who asks may do it. */
+  may: boolean;
+  /** Why says in a sentence why they may not, and what to do; empty where they may. */
+  why?: string;
+}
+
+/** BoxActions is the answer to GET /api/v1/boxes/{box}/actions: what can be done to a box as it is now. */
+export interface BoxActions {
+  /** UID of the box. */
+  uid: string;
+  /** Actions that fit it. */
+  actions: Action[];
+}
+
+/** ResourceActions is the answer to GET /api/v1/boxes/{box}/resources/{namespace}/{name}/actions: what can be done to a resource as it is now. */
+export interface ResourceActions {
+  /** UID of the resource. */
+  uid: string;
+  /** Actions that fit it. */
+  actions: Action[];
+}
+
+/** FormerSpecs is the answer to GET /api/v1/boxes/{box}/revisions: the specs that are kept of a box. They are for those who may go back to one. */
+export interface FormerSpecs {
+  /** Revisions that are kept, the newest first. */
+  revisions: Revision[];
+}
+
+/** Return is the answer to GET /api/v1/boxes/{box}/revisions/{revision}: what the action rollback would write. */
+export interface Return {
+  /** Box that goes back, and the Revision to which it does. */
+  box: string;
+  /** Box that goes back, and the Revision to which it does. */
+  revision: string;
+  /** UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown. */
+  uid: string;
+  /** UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown. */
+  generation: number;
+  /** Changes are the fields that differ, as lines such as "spec.workers: 3 → 5"; at most 100. */
+  changes: string[];
+  /** Patch is the merge patch of the spec, as YAML. */
+  patch: string;
+  /** Why says in a sentence why it would be refused, and what to do; empty where it would not. */
+  why?: string;
+}
+
+/** Order is the body of a POST that does something. */
+export interface Order {
+  /** UID of the object that is meant, as the answer to GET …/actions has it. */
+  uid: string;
+  /** Revision to which a box goes back, and Generation of the box that was shown beforehand; only for the action rollback. */
+  revision?: string;
+  /** Revision to which a box goes back, and Generation of the box that was shown beforehand; only for the action rollback. */
+  generation?: number;
+}
+
+/** Done is the answer to POST /api/v1/boxes/{box}/actions/{action}, and to POST /api/v1/boxes/{box}/resources/{namespace}/{name}/actions/{action}: what was written. Body: Order. */
+export interface Done {
+  /** Action that was done. */
+  action: ActionName;
+  /** Message says in a sentence what was written, and what comes of it. */
+  message: string;
+}
+
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
 export interface Fleet {
   /** Manager says whether one is at work. */

@@ -95,6 +95,7 @@ func boxAccountRequests() map[string]request {
 		"the manager, for nobody any more":           {who: managerUser, of: of, before: box(asked, other+", "+shops), after: box("", other+", "+shops+", workers: 2"), want: "the box names"},
 		"the manager, for somebody, another account": {who: managerUser, of: of, before: theirs, after: box(asked, shop+", "+shops), want: "the box names"},
 		"the manager, for somebody, a box":           {who: managerUser, of: of, after: box(asked, other+", "+shops), want: "the box names"},
+		"the manager, for somebody, a new box":       {who: managerUser, of: of, after: box(asked, shops), want: "the box names no account"},
 		"a box that says who has asked":              {who: managerUser, box: "b", of: of, before: theirs, after: box(asked, other+", "+shops+", workers: 2"), want: "the box names"},
 		"somebody who says who has asked":            {of: of, before: theirs, after: box(asked, other+", "+shops+", workers: 2"), want: notOther},
 		"the manager, a deletion":                    {who: managerUser, of: of, before: theirs, want: "until now"},

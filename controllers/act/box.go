@@ -33,19 +33,19 @@ type boxAction struct {
 var boxOrder = []api.ActionName{api.Resume, api.Suspend, api.GoBack}
 
 var boxActions = map[api.ActionName]boxAction{
-	api.Suspend: {verb: verbSuspend, reason: "SuspendRequested", done: "It is suspended: its resources and children stay as they are; deletions are still served", unfit: func(box *v1alpha1.OperatorBox) string {
+	api.Suspend: {verb: verbSuspend, reason: v1alpha1.ReasonSuspendRequested, done: "It is suspended: its resources and children stay as they are; deletions are still served", unfit: func(box *v1alpha1.OperatorBox) string {
 		if box.Spec.Suspend {
 			return "it is suspended already"
 		}
 		return goes(box)
 	}},
-	api.Resume: {verb: verbSuspend, reason: "ResumeRequested", done: "It goes on: its resources are reconciled", unfit: func(box *v1alpha1.OperatorBox) string {
+	api.Resume: {verb: verbSuspend, reason: v1alpha1.ReasonResumeRequested, done: "It goes on: its resources are reconciled", unfit: func(box *v1alpha1.OperatorBox) string {
 		if !box.Spec.Suspend {
 			return "it is not suspended"
 		}
 		return goes(box)
 	}},
-	api.GoBack: {verb: verbRollback, reason: "WentBack", done: "It goes back to the former revision", unfit: goes},
+	api.GoBack: {verb: verbRollback, reason: v1alpha1.ReasonWentBack, done: "It goes back to the former revision", unfit: goes},
 }
 
 func goes(box *v1alpha1.OperatorBox) string {

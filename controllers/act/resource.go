@@ -38,7 +38,7 @@ type resourceAction struct {
 var resourceOrder = []api.ActionName{api.Reconcile, api.Release, api.Resume, api.Pause}
 
 var resourceActions = map[api.ActionName]resourceAction{
-	api.Reconcile: {verb: verbReconcile, reason: "ReconcileRequested", done: "It is reconciled now", unfit: func(r *unstructured.Unstructured) string {
+	api.Reconcile: {verb: verbReconcile, reason: v1alpha1.ReasonReconcileRequested, done: "It is reconciled now", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case isPaused(r):
 			return "it is paused, so that nothing is made or corrected: resume it"
@@ -48,7 +48,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: reconcileAt},
-	api.Release: {verb: verbRollback, reason: "Released", done: "It is released: its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
+	api.Release: {verb: verbRollback, reason: v1alpha1.ReasonReleased, done: "It is released: its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case rollback.MarkOf(r) == nil:
 			return "it is not rolled back"
@@ -58,7 +58,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: reconcileAt},
-	api.Pause: {verb: verbPause, reason: "Paused", done: "It is paused: nothing is made or corrected until it is resumed; a deletion is still served", unfit: func(r *unstructured.Unstructured) string {
+	api.Pause: {verb: verbPause, reason: v1alpha1.ReasonPaused, done: "It is paused: nothing is made or corrected until it is resumed; a deletion is still served", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case isPaused(r):
 			return "it is paused already"
@@ -68,7 +68,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: func(time.Time) map[string]any { return map[string]any{v1alpha1.AnnotationPaused: v1alpha1.True} }},
-	api.Resume: {verb: verbPause, reason: "Resumed", done: "It goes on", unfit: func(r *unstructured.Unstructured) string {
+	api.Resume: {verb: verbPause, reason: v1alpha1.ReasonResumed, done: "It goes on", unfit: func(r *unstructured.Unstructured) string {
 		if !isPaused(r) {
 			return "it is not paused"
 		}

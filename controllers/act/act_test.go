@@ -244,6 +244,18 @@ func TestEachRightIsNeeded(t *testing.T) {
 			g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
 		}
 	}
+	for name, live := range map[string]*v1alpha1.OperatorBox{"rules that come back": box(), "rules that go": judged} {
+		g, w := NewWithT(t), newWorld(t, live.DeepCopy())
+		former := box().Spec.DeepCopy()
+		former.Workers = new(int32(3))
+		if live != judged {
+			former.Admission = &v1alpha1.AdmissionSpec{}
+		}
+		w.kept["shop-1"], w.lacking = former, "enforce shops.demo.example.com"
+		_, err := w.ActOnBox(t.Context(), "shop", api.GoBack, api.Order{UID: "box-uid", Revision: "shop-1", Generation: 7})
+		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", name, err)
+		g.Expect(w.now(t).Spec.Workers).To(HaveValue(BeEquivalentTo(5)), name)
+	}
 	g, none := NewWithT(t), box()
 	none.Spec.ServiceAccountRef = nil
 	w := newWorld(t, none)

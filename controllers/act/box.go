@@ -164,8 +164,7 @@ func (h *Hand) liveBox(ctx context.Context, name string) (*v1alpha1.OperatorBox,
 // gone gives a box with the spec of a revision. Whether it is suspended stays as it is: that is another action.
 func (h *Hand) gone(ctx context.Context, live *v1alpha1.OperatorBox, to string) (*v1alpha1.OperatorBox, error) {
 	spec, err := h.Revisions.Read(ctx, live.Name, revision.Ref{Name: to})
-	var none revision.Error
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[revision.Error](err); ok {
 		return nil, conflict("OperatorBox %q: %s", live.Name, none)
 	}
 	if err != nil {
@@ -225,8 +224,7 @@ func (h *Hand) ActOnBox(ctx context.Context, name string, action api.ActionName,
 		written = after
 		return h.Boxes.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.FieldManagerCenter))
 	})
-	var ended final
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[final](err); ok {
 		return nil, ended.error
 	}
 	if err != nil {

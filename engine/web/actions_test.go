@@ -158,7 +158,6 @@ func TestOrdersOfOtherPages(t *testing.T) {
 		"the same site":               {"Sec-Fetch-Site", "same-site"},
 		"another origin":              {"Origin", "https://elsewhere.example.com"},
 		"an origin that hides":        {"Origin", "null"},
-		"a navigation":                {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"},
 		"our own page":                {"Sec-Fetch-Site", "same-origin"},
 		"our own page, older":         {"Origin", "http://page.example.com"},
 	} {

@@ -54,7 +54,7 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 		}
 	}
 	if out.Events, err = c.Events(ctx, namespace, objects); err != nil {
-		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
+		out.EventsNote = "Events are not known: " + err.Error()
 	}
 	return out, nil
 }

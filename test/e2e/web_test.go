@@ -195,7 +195,7 @@ var _ = Describe("The Control Center of a manager", func() {
 			Expect(resource.Declarations).To(ContainElement(And(HaveField("Declaration", "shown"), HaveField("Name", "web-shown"), HaveField("State", "Ready"), HaveField("YAML", ContainSubstring("a: b")))))
 			Expect(resource.Declarations).To(ContainElement(And(HaveField("Declaration", "hidden"), HaveField("Name", ""), HaveField("State", "Unknown"), HaveField("YAML", ""))))
 			Expect(resource.Notes).To(ContainElement(ContainSubstring(`Children of kind Secret are not known: secrets is forbidden: user "system:serviceaccount:` + w.namespace + `:reader" cannot list resource "secrets"`)))
-			Expect(resource.Notes).To(ContainElement(ContainSubstring("Events are not known: ")))
+			Expect(resource.EventsNote).To(ContainSubstring("Events are not known: "))
 			Expect(resource.History.Since).NotTo(BeNil())
 			Expect(resource.History.Note).To(BeEmpty())
 			first := resource.History.Cycles[len(resource.History.Cycles)-1]

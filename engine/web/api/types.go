@@ -369,6 +369,8 @@ type Resource struct {
 	History History `json:"history"`
 	// Events of the API server about it and its children, the newest first; at most 50.
 	Events []Event `json:"events"`
+	// EventsNote says why events are not known; absent where they are.
+	EventsNote string `json:"eventsNote,omitempty"`
 	// YAML without managed fields. What a Secret holds is masked.
 	YAML string `json:"yaml"`
 	// Notes are sentences on what could not be read, and what else there is to know.

@@ -7,6 +7,7 @@ import { start } from "./chromium.mjs";
 
 const [address, folder, only = ""] = process.argv.slice(2);
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const judgement = await readFile(new URL("judge.js", import.meta.url), "utf8");
 
 const pages = {
   fleet: "/",
@@ -66,15 +67,7 @@ async function judge(name, path, settings) {
   await page.until("document.querySelector('h1') !== null && !document.querySelector('.loading')", `${name} is shown`);
   await writeFile(join(folder, `${name}.png`), await page.shot(true));
   await page.eval(axe + "; true");
-  const found = JSON.parse(
-    await page.eval(`axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
-      .then((r) => JSON.stringify(r.violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.html + " " + n.failureSummary) }))))`),
-  );
-  for (const v of found) console.log(`${name}: axe: ${v.id}: ${v.help}\n  ${v.nodes.join("\n  ")}`);
-  const over = await page.eval("document.documentElement.scrollWidth - innerWidth");
-  if (over > 0) console.log(`${name}: the page is ${over} pixels wider than the window`);
-  const small = await page.eval(`[...document.querySelectorAll("a, button, input, select, summary")].filter((e) => e.checkVisibility() && !e.closest("p, li, dd, td, th") && e.getBoundingClientRect().height < 24 && e.getBoundingClientRect().height > 1).map((e) => e.outerHTML.slice(0, 100)).join("\\n")`);
-  if (small) console.log(`${name}: lower than 24 pixels:\n${small}`);
-  for (const c of page.complaints) console.log(`${name}: ${c}`);
-  return found.length + page.complaints.length + (over > 0 ? 1 : 0) + (small ? 1 : 0);
+  const said = [...(await page.eval(judgement)), ...page.complaints];
+  for (const sentence of said) console.log(`${name}: ${sentence}`);
+  return said.length;
 }

@@ -101,6 +101,9 @@ export const texts = {
     inRow: (n: number) => `${count(n)} in a row`,
     limit: (n: number) => `Degraded at ${count(n)}`,
     total: (n: number) => `${count(n)} in all`,
+    well: "nothing",
+    unknown: "not known",
+    resourcesFail: (n: number) => (n === 1 ? "1 resource fails" : `${count(n)} resources fail`),
   },
 
   found: {
@@ -157,6 +160,7 @@ export const texts = {
   box: {
     heading: "Box",
     well: "Nothing is wrong.",
+    wellBut: (failing: number, total: number) => `The box works. Of its ${plural(total, "resource", "resources")}, ${count(failing)} ${failing === 1 ? "fails" : "fail"}.`,
     starting: "It has not begun to run yet.",
     suspended: "It is suspended: its resources stay as they are.",
     alerts: "Alerts that speak of this",

@@ -64,6 +64,52 @@ afterEach(() => {
 
 const tell = (change: unknown) => (stream as unknown as { tell(c: unknown): void }).tell(change);
 
+const beat = () => (stream as unknown as { beaten: Set<() => void> }).beaten.forEach((listener) => listener());
+
+test("what has curves is asked for again at a beat when it is a minute old, though nothing has changed", async () => {
+  const hour: Hour = { since: minutesAgo(9), from: minutesAgo(2), to: minutesAgo(0), failing: [0, 1] };
+  answers.set("/boxes/bad", { body: { ...box(), hour } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict"), "the box");
+  beat();
+  now.value += 60_000;
+  beat();
+  await until(() => asked.length === 2, "the question of the next minute");
+  beat();
+  tell({ box: "bad" });
+  await until(() => asked.length === 3, "the question after a change");
+  assert.deepEqual(asked, ["/boxes/bad", "/boxes/bad", "/boxes/bad"]);
+});
+
+test("a box that works says so, and that some of its resources fail", async () => {
+  const well = { state: "Healthy" as const, consecutiveFailures: 0, failing: [], lastFailure: undefined };
+  const { reason: _, message: __, ...rest } = box();
+  answers.set("/boxes/bad", { body: { ...rest, ...well } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict"), "the verdict");
+  assert.match(document.querySelector(".verdict.bad .sentence")!.textContent!, /The box works\. Of its 2 resources, 1 fails\./);
+  assert.ok(!text().includes("Nothing is wrong"));
+});
+
+test("a line of the fleet says that nothing is wrong, how many fail, or that it is not known", async () => {
+  const [fine, bad] = fleet().boxes;
+  const counts = { total: 2, ready: 1, waiting: 0, failing: 1 };
+  const unknown = { ...fine!, name: "unknown", state: "Unknown" as const };
+  answers.set("/fleet", { body: { ...fleet(), boxes: [fine, { ...fine!, name: "mixed", resources: counts }, unknown, bad] } });
+  show("/");
+  await until(() => document.querySelectorAll("tbody tr").length === 4, "the fleet");
+  const said = Object.fromEntries([...document.querySelectorAll("tbody tr")].map((r) => [r.querySelector("th a")!.textContent, r.querySelector("td.error")!.textContent]));
+  assert.deepEqual([said["fine"], said["mixed"], said["unknown"]], ["nothing", "1 resource fails", "not known"]);
+  assert.ok(document.querySelector('td.error a[href="/boxes/mixed/resources?state=Failing"]'));
+});
+
+test("events that are not known are not said to be none", async () => {
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), eventsNote: "Events are not known: forbidden" } });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => text().includes("Events are not known: forbidden"), "the note");
+  assert.ok(!text().includes(texts.resource.noEvents));
+});
+
 test("the fleet shows trouble first, and leads to the resource that fails", async () => {
   answers.set("/fleet", { body: fleet() });
   show("/");

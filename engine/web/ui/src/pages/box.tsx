@@ -17,7 +17,7 @@ import { LastHour } from "./box-hour";
 import { Revisions } from "./box-revisions";
 
 export function BoxPage({ box }: { box: string }) {
-  const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)));
+  const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)), (b) => b.hour !== undefined);
   const { data } = answer;
   const isNear = (name: string) => [...(data?.dependsOn ?? []), ...(data?.dependents ?? [])].some((d) => d.box === name);
   useSay(data && `${data.name}: ${data.state}`);

@@ -61,7 +61,7 @@ function Detail({ of }: { of: Resource }) {
             {of.conditions.length === 0 ? <p class="muted">{t.noConditions}</p> : <Conditions of={of.conditions} caption={t.conditions} />}
           </Section>
           <Timeline of={of.history} />
-          <Events of={of.events} />
+          <Events of={of.events} note={of.eventsNote} />
         </div>
         <div class="side-column">
           <Section title={t.facts} name="facts"><ResourceFacts of={of} /></Section>

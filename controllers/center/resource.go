@@ -81,13 +81,17 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 }
 
 // causeOf is what keeps a resource from having all that is declared: an error of its reconcile, else the first declaration that does not go on, the worst
-// state first.
+// state first. That a child is not there and nothing keeps it from being made explains nothing: the resource itself says what it waits for.
 func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause {
 	if found.Unselected || found.Ready && found.Reason == "" {
 		return nil
 	}
 	if found.Reason != v1alpha1.ReasonReconcileError {
-		for _, state := range []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing, overview.StateMissing} {
+		states := []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing}
+		if found.Failed {
+			states = states[:2] // what waits or is not there is so since the reconcile has not come to it
+		}
+		for _, state := range states {
 			for _, d := range declarations {
 				if d.State == string(state) {
 					return &api.Cause{Declaration: d.Declaration, Path: d.Path, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual, Message: d.Declaration + ": " + d.Reason}

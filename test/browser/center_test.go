@@ -47,8 +47,8 @@ func (c *center) leads(t *testing.T, p *tab, w way) {
 		clicks++
 	}
 	p.until(t, "the resource is shown", `location.pathname === `+quote(path)+` && document.querySelector(".verdict") !== null`)
-	said("the verdict", `document.querySelector(".verdict")`)
-	t.Logf("%d clicks to: %s", clicks, strings.Join(strings.Fields(p.text(t, ".verdict")), " "))
+	said("the cause", `document.querySelector(".cause")`)
+	t.Logf("%d clicks to: %s", clicks, strings.Join(strings.Fields(p.text(t, ".cause")), " "))
 	if said := p.complained(); len(said) > 0 {
 		t.Errorf("the page complains: %q", said)
 	}

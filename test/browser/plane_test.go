@@ -47,7 +47,7 @@ func (c *center) base() string { return "https://" + c.address }
 
 func (c *center) startManager(t *testing.T) {
 	t.Helper()
-	c.manager = plane.Start(t, c.orkestra, "manager", "--kubeconfig", c.Cluster.Kubeconfig(), "--namespace", "orkestra-system", "--metrics-bind-address", "0",
+	c.manager = plane.Start(t, c.orkestra, "manager", "--kubeconfig", c.Cluster.Kubeconfig(), "--namespace", "orkestra-system", "--metrics-bind-address", "0", "--leader-elect=false",
 		"--health-probe-bind-address", "0", "--external-allow", "127.0.0.1", "--shutdown-timeout", "10s", "--log-format", "text",
 		"--web-bind-address", c.address, "--web-anonymous-user", "sre")
 }

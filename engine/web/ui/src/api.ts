@@ -363,6 +363,8 @@ export interface Resource extends Row {
   history: History;
   /** Events of the API server about it and its children, the newest first; at most 50. */
   events: Event[];
+  /** EventsNote says why events are not known; absent where they are. */
+  eventsNote?: string;
   /** YAML without managed fields. What a Secret holds is masked. */
   yaml: string;
   /** Notes are sentences on what could not be read, and what else there is to know. */

@@ -237,6 +237,7 @@ export const texts = {
 
   resource: {
     cause: "Why it is not ready",
+    waits: "What it waits for",
     causeMark: "the cause",
     field: "Field",
     wanted: "Wanted",

@@ -47,7 +47,7 @@ function Detail({ of }: { of: Resource }) {
         <Shape tone={tone} state={of.state} />
         <div>
           <p class="sentence"><Message of={of.headline} /></p>
-          {of.cause && <CauseNote of={of.cause} />}
+          {of.cause && <CauseNote of={of.cause} state={of.state} />}
         </div>
       </div>
       <Notes of={of.notes} />

@@ -103,6 +103,7 @@ export const texts = {
     total: (n: number) => `${count(n)} in all`,
     well: "nothing",
     unknown: "not known",
+    resourcesWait: (n: number) => (n === 1 ? "1 resource waits" : `${count(n)} resources wait`),
     resourcesFail: (n: number) => (n === 1 ? "1 resource fails" : `${count(n)} resources fail`),
   },
 

@@ -66,6 +66,7 @@ function Wrong({ of }: { of: Box }) {
   const failure = toneOf(of.state) === "bad" || of.resources.failing > 0 || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
   if (!of.message && !of.reason && !failure) {
     if (of.resources.failing > 0) return <a href={withQuery(paths.resources(of.name), { state: "Failing" })}>{texts.fleet.resourcesFail(of.resources.failing)}</a>;
+    if (of.resources.waiting > 0) return <a href={withQuery(paths.resources(of.name), { state: "Waiting" })}>{texts.fleet.resourcesWait(of.resources.waiting)}</a>;
     return <span class="none">{of.state === "Unknown" ? texts.fleet.unknown : texts.fleet.well}</span>;
   }
   return (

@@ -52,6 +52,21 @@ func TestTheValuesOfTheGuide(t *testing.T) {
 	}
 }
 
+// TestThePageIsOnAndLetsNobodyInByItself: the chart serves it, and says of nobody that they may see it without saying who they are.
+func TestThePageIsOnAndLetsNobodyInByItself(t *testing.T) {
+	g := NewWithT(t)
+	rendered := helm(t)
+	address, served := flag(t, rendered, "web-bind-address")
+	g.Expect(served).To(BeTrue())
+	g.Expect(address).To(Equal(":9443"))
+	for _, lets := range []string{"web-anonymous-user", "web-proxy-ca-file", "web-oidc-issuer-url"} {
+		_, has := flag(t, rendered, lets)
+		g.Expect(has).To(BeFalse(), lets)
+	}
+	_, served = flag(t, helm(t, "web.enabled=false"), "web-bind-address")
+	g.Expect(served).To(BeFalse())
+}
+
 // TestWhoReachesThePage: the port of the page is open to its own peers, and the Service leads to it.
 func TestWhoReachesThePage(t *testing.T) {
 	g := NewWithT(t)

@@ -214,6 +214,10 @@ BROWSER_NEEDS = $(BIN)/orkestra-cluster $(BIN)/orkestra $(UI)/node_modules/.pack
 test-browser: $(BROWSER_NEEDS) ## Try the Control Center in Chromium, on a real cluster in which everything fails that can. Needs npm, and Debian where there is no chromium.
 	cd test/browser && CHROMIUM='$(CHROMIUM)' $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 
+.PHONY: page-pictures
+page-pictures: $(BROWSER_NEEDS) ## Take the pictures of the Control Center for docs/how-to, of such a cluster.
+	cd test/browser && CHROMIUM='$(CHROMIUM)' PICTURES='$(CURDIR)/docs/how-to/pictures' $(GO) test -count=1 -timeout 30m -run 'TestControlCenter/looks' $(TEST_FLAGS) ./...
+
 .PHONY: pictures
 pictures: $(BIN)/orkestra-cluster ## Draw the dashboards for docs/operations, from a real Prometheus and a box that breaks.
 	cd test/rules && PICTURES='$(CURDIR)/docs/operations/pictures' $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./live

@@ -14,13 +14,18 @@ func TestControlCenter(t *testing.T) {
 	for _, w := range ways() {
 		t.Run("causes/"+w.box, func(t *testing.T) { c.leads(t, newTab(t, browser, c.base()), w) })
 	}
+	t.Run("keyboard", func(t *testing.T) { c.keyboard(t, browser) })
+	t.Run("looks", func(t *testing.T) { c.looks(t, browser) })
+	t.Run("changes", func(t *testing.T) { c.changes(t, browser) })
+	t.Run("hostile", func(t *testing.T) { c.unharmed(t, browser) })
+	t.Run("restarts", func(t *testing.T) { c.restarts(t, browser) })
 }
 
 // leads follows a failing box from the fleet to the cause, as somebody does who has never seen the page. The cause is one or two clicks away.
 func (c *center) leads(t *testing.T, p *tab, w way) {
 	t.Helper()
 	p.open(t, "/")
-	row := `[...document.querySelectorAll("table.fleet tbody tr")].find((r) => r.querySelector("th a")?.pathname === ` + quote("/boxes/"+w.box) + `)`
+	row := fleetRow(w.box)
 	said := func(what, expression string) {
 		t.Helper()
 		var words []string

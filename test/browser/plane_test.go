@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -117,6 +118,11 @@ func box(name, spec string) string {
 // resource is one of a box.
 func resource(box, namespace, name, spec string) string {
 	return fmt.Sprintf("---\napiVersion: browser.example.com/v1\nkind: %s\nmetadata: {name: %q, namespace: %s}\nspec: %s\n", strings.ToUpper(box[:1])+box[1:], name, namespace, spec)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func indent(spec string) string {

@@ -1,18 +1,18 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 )
 
-// hostile is what somebody writes who wants to do harm to those who look: a script, colours of a terminal, a text that runs backwards, and a long line.
+// hostile is what somebody writes who wants to do harm to those who look: a script, colors of a terminal, a text that runs backwards, and a long line.
 var hostile = `<script>document.title = "owned"</script><img src=x onerror="document.title = 'owned'">` + "\x1b[31m\u202egnp.exe " + strings.Repeat("long", 2500)
 
 // unharmed: nothing of that runs, is taken for the page's own, or breaks a page on a phone; and a resource with a thousand children, or a status of a megabyte,
 // is shown.
-func (c *center) unharmed(t *testing.T, browser context.Context) {
+func (c *center) unharmed(t *testing.T, browser *chrome) {
+	t.Helper()
 	c.kinds(t, "hostile", "many")
 	c.Apply(t, box("hostile", `
 validation: {rules: [{field: spec.host, operator: suffix, value: .example.com}]}

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -17,7 +16,8 @@ func (p *tab) mark(t *testing.T) {
 }
 
 // changes: what happens in the cluster is seen on each open page, which nobody reloads.
-func (c *center) changes(t *testing.T, browser context.Context) {
+func (c *center) changes(t *testing.T, browser *chrome) {
+	t.Helper()
 	fleet, list, one := newTab(t, browser, c.base()), newTab(t, browser, c.base()), newTab(t, browser, c.base())
 	fleet.open(t, "/")
 	list.open(t, "/boxes/gate/resources")
@@ -40,7 +40,8 @@ func fleetRow(box string) string {
 }
 
 // restarts: a manager that ends under open pages, and starts again. They say so, keep what they have read, connect by themselves, and say what is forgotten.
-func (c *center) restarts(t *testing.T, browser context.Context) {
+func (c *center) restarts(t *testing.T, browser *chrome) {
+	t.Helper()
 	fleet, one := newTab(t, browser, c.base()), newTab(t, browser, c.base())
 	fleet.open(t, "/")
 	one.open(t, "/boxes/greeting/resources/shop/hello")
@@ -66,7 +67,8 @@ func (c *center) restarts(t *testing.T, browser context.Context) {
 const cycles = `document.querySelectorAll(".timeline .cycle").length`
 
 // keyboard: the key Tab alone reaches everything that a mouse can be used at, and shows where it is; Enter leads from the fleet to the cause.
-func (c *center) keyboard(t *testing.T, browser context.Context) {
+func (c *center) keyboard(t *testing.T, browser *chrome) {
+	t.Helper()
 	p := newTab(t, browser, c.base())
 	for _, path := range []string{"/", "/?text=hello", "/boxes/foreign", "/boxes/greeting/resources", "/boxes/foreign/resources/shop/checkout"} {
 		p.open(t, path)

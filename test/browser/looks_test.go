@@ -2,7 +2,6 @@ package browser
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image/png"
 	"os"
@@ -49,7 +48,8 @@ func views() []view {
 
 // looks: axe finds nothing on any page, no page is wider than a phone, and what has to be there is. Pictures go to the folder PICTURES, where it is set; else
 // those that were taken are compared with the page, by their size.
-func (c *center) looks(t *testing.T, browser context.Context) {
+func (c *center) looks(t *testing.T, browser *chrome) {
+	t.Helper()
 	p := newTab(t, browser, c.base())
 	for _, v := range views() {
 		for name, l := range map[string]look{"light": desk, "dark": dark, "phone": phone} {

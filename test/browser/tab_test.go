@@ -22,15 +22,20 @@ import (
 
 // tab is a page that somebody has open.
 type tab struct {
-	ctx  context.Context //nolint:containedctx // chromedp keeps the tab in it
+	ctx  context.Context // chromedp keeps the tab in it
 	base string
 
 	mu         sync.Mutex
 	complaints []string // errors of scripts, and what the policy of the page has stopped; guarded by mu
 }
 
+// chrome is a browser that runs.
+type chrome struct {
+	ctx context.Context // chromedp keeps the browser in it
+}
+
 // newBrowser starts Chromium, which ends with the test.
-func newBrowser(t *testing.T) context.Context {
+func newBrowser(t *testing.T) *chrome {
 	t.Helper()
 	program := os.Getenv("CHROMIUM")
 	if program == "" {
@@ -45,15 +50,15 @@ func newBrowser(t *testing.T) context.Context {
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(func() { end(); stop() })
 	must(t, chromedp.Do(ctx))
-	return ctx
+	return &chrome{ctx: ctx}
 }
 
 // newTab opens a tab of a browser at an address of a server.
-func newTab(t *testing.T, browser context.Context, base string) *tab {
+func newTab(t *testing.T, browser *chrome, base string) *tab {
 	t.Helper()
 	p := &tab{base: base}
 	var end context.CancelFunc
-	p.ctx, end = chromedp.NewContext(browser, chromedp.WithListener(p.listen))
+	p.ctx, end = chromedp.NewContext(browser.ctx, chromedp.WithListener(p.listen))
 	t.Cleanup(end)
 	_, err := chromedp.Call(p.ctx, log.Enable, cdp.Empty{})
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/hook"
 	shared "github.com/orkspace/orkestra/test/fixtures"

@@ -1,4 +1,6 @@
-package validate
+// Package validation checks boxes that somebody has written as the manager compiles them, and says of each mistake where it is and what to do. The
+// command `orkestra validate` and the Control Center use the same code.
+package validation
 
 import (
 	"context"
@@ -13,13 +15,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/admission"
 	"github.com/orkspace/orkestra/engine/boxspec"
@@ -37,28 +39,70 @@ const (
 	pathDefinition = "spec.crd.definition" // where a box holds a CRD
 )
 
+// Cluster is asked for what no document holds. What does not exist is nil, and no error.
+type Cluster interface {
+	// Get gives an object.
+	Get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error)
+	// List gives the objects of a namespace, or of all where it is empty, that the labels select.
+	List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error)
+	// CRD gives a CRD.
+	CRD(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
+	// Nearest gives `, did you mean "x"?` for the nearest name of its CRDs and of others; empty where none is near.
+	Nearest(ctx context.Context, name string, others ...string) string
+}
+
+// Options are what boxes are checked with.
+type Options struct {
+	// Docs may hold boxes, and the boxes that others read.
+	Docs []input.Document
+	// CRDs are those that are given.
+	CRDs *input.CRDs
+	// Cluster is asked for what no document holds; nil: none is.
+	Cluster Cluster
+	// Kinds are those of the cluster; nil: only those of the CRDs are known.
+	Kinds meta.RESTMapper
+	// NoCRD says where a CRD was looked for that is nowhere, which is a mistake then; empty: there may be more than was looked at, and a note says so.
+	NoCRD string
+	// GiveCRD says how a CRD can be given.
+	GiveCRD string
+	// Code has the functions that are compiled in; nil: what a manager has is not known.
+	Code *hook.Registry
+	// Providers are those that are compiled in; nil: what a manager has is not known.
+	Providers *provider.Registry
+	// AllowGranting lets boxes make kinds that grant rights.
+	AllowGranting bool
+	// ExternalOnly says that the operator names the only hosts that calls may reach.
+	ExternalOnly bool
+	// Random is what values are drawn from; nil: the system's source.
+	Random io.Reader
+	// Instead checks a box in place of the compiler; nil: it is compiled.
+	Instead func(*v1alpha1.OperatorBox) field.ErrorList
+}
+
 // Validator checks one box after the other.
 type Validator struct {
-	// CRDs are those of the files.
-	CRDs *input.CRDs
+	Options
+
 	// Mapper knows the kinds of the CRDs, and with a cluster all that it serves.
 	Mapper meta.RESTMapper
-	// Cluster is asked for what no file holds; nil: none is.
-	Cluster *cluster.Cluster
 	// Boxes are those that have compiled so far.
 	Boxes []Box
 
-	schema        *input.Schema
-	files         []string         // those of -f
-	docs          []input.Document // of -f, which may hold the boxes that others read
-	known         *knownBoxes
-	random        io.Reader          // nil: the system's
-	crdsGiven     bool               // by --crd: a CRD that is not among them is a mistake
-	code          *hook.Registry     // nil: not known
-	providers     *provider.Registry // nil: not known
-	allowGranting bool
-	externalOnly  bool
-	instead       func(*v1alpha1.OperatorBox) field.ErrorList // checks a box in place of the compiler; nil: it is compiled
+	schema *input.Schema
+	known  *knownBoxes
+}
+
+// New makes a Validator.
+func New(o Options) (*Validator, error) {
+	s, err := input.BoxSchema()
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of OperatorBox: %w", err)
+	}
+	v := &Validator{Options: o, Mapper: o.CRDs.Mapper(), schema: s, known: newKnownBoxes()}
+	if o.Kinds != nil {
+		v.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{v.Mapper, o.Kinds}}
+	}
+	return v, nil
 }
 
 // Box is a box that compiled.
@@ -71,13 +115,13 @@ type Box struct {
 	Plan *pipeline.Plan
 }
 
-// Validate checks all documents of -f, and gives a result for each that is a box or can't be used.
+// Validate checks all documents, and gives a result for each that is a box or can't be used.
 func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 	var results []Result
 	for _, u := range v.CRDs.Wrong() {
 		results = append(results, unusable(u))
 	}
-	for _, doc := range v.docs {
+	for _, doc := range v.Docs {
 		result, err := v.document(ctx, doc)
 		if err != nil {
 			return nil, err
@@ -93,13 +137,13 @@ func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 func unusable(u input.Unusable) Result {
 	r := Result{File: u.File}
 	if u.Wrong == nil {
-		r.subject = fmt.Sprintf("%s %q", input.KindCRD, u.Name())
+		r.Subject = fmt.Sprintf("%s %q", input.KindCRD, u.Name())
 	}
 	r.add(u.Mistakes...)
 	return r
 }
 
-// document gives the result for one document, or nil for one that this command does not check.
+// document gives the result for one document, or nil for one that is not checked.
 func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, error) {
 	if doc.Wrong != nil {
 		r := unusable(input.Unusable{Document: doc, Mistakes: []input.Mistake{*doc.Wrong}})
@@ -114,7 +158,7 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 		}
 		return r, err
 	case doc.Group() == v1alpha1.GroupName && doc.Kind() != kindHealth:
-		r := &Result{File: doc.File, subject: fmt.Sprintf("%s %q", doc.Kind(), doc.Name())}
+		r := &Result{File: doc.File, Subject: fmt.Sprintf("%s %q", doc.Kind(), doc.Name())}
 		r.add(doc.Mistake("kind", fmt.Sprintf("unknown kind %q%s", doc.Kind(), suggest.DidYouMean(doc.Kind(), []string{kindBox, kindHealth}))))
 		return r, nil
 	default:
@@ -126,9 +170,9 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
 	r, found, box := v.admit(ctx, doc)
 	switch {
-	case v.instead != nil && box != nil:
-		found.Add(input.FromCompile, v.instead(box)...)
-	case v.instead != nil: // what is found already says why
+	case v.Instead != nil && box != nil:
+		found.Add(input.FromCompile, v.Instead(box)...)
+	case v.Instead != nil: // what is found already says why
 	case box == nil:
 		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when the types are right")
 	default:
@@ -148,7 +192,7 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 
 // admit checks a box by the schema, and gives what came of that; nil: it can't be decoded.
 func (v *Validator) admit(ctx context.Context, doc input.Document) (*Result, *input.Findings, *v1alpha1.OperatorBox) {
-	r := &Result{File: doc.File, Box: doc.Name(), isBox: true, subject: fmt.Sprintf("%s %q", kindBox, doc.Name())}
+	r := &Result{File: doc.File, Box: doc.Name(), IsBox: true, Subject: fmt.Sprintf("%s %q", kindBox, doc.Name())}
 	content := runtime.DeepCopyJSON(doc.Content)
 	// A box that was read from a cluster has a status. The API server ignores it when the box is applied, so it is not checked.
 	delete(content, "status")
@@ -184,7 +228,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
-	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Code: v.code, Providers: v.providers, Random: v.random}
+	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.AllowGranting, ExternalOnly: v.ExternalOnly, Code: v.Code, Providers: v.Providers, Random: v.Random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err
@@ -202,19 +246,19 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, "paths are checked when spec.crd is right")
 	case crd != nil:
 		r.Notes = append(r.Notes, fmt.Sprintf("%s has no schema: paths are not checked", crd.Name))
-	case box.Spec.CRD.Kind != "" && (v.crdsGiven || v.Cluster != nil):
+	case box.Spec.CRD.Kind != "" && v.NoCRD != "":
 		name := crds.NameOf(box)
 		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "kind"), name, v.unknownCRD(ctx, name)+"; if the plural is another one, say so in spec.crd.plural"))
 	case box.Spec.CRD.Kind != "":
-		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", crds.NameOf(box))
-		r.Notes = append(r.Notes, r.schemaNote)
+		r.SchemaNote = v.unknownSchema(crds.NameOf(box))
+		r.Notes = append(r.Notes, r.SchemaNote)
 	case crds.NoCRD(box.Spec.CRD.Name) != "":
 		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, crds.NoCRD(box.Spec.CRD.Name)))
-	case box.Spec.CRD.Name != "" && (v.crdsGiven || v.Cluster != nil):
+	case box.Spec.CRD.Name != "" && v.NoCRD != "":
 		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, v.unknownCRD(ctx, box.Spec.CRD.Name)))
 	case box.Spec.CRD.Name != "":
-		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", box.Spec.CRD.Name)
-		r.Notes = append(r.Notes, r.schemaNote)
+		r.SchemaNote = v.unknownSchema(box.Spec.CRD.Name)
+		r.Notes = append(r.Notes, r.SchemaNote)
 	}
 	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
 	env.BoxCRD = func(name string) *pipeline.CRD { return v.boxCRD(ctx, name) }
@@ -238,16 +282,21 @@ func (v *Validator) mutates() bool {
 		return true
 	}
 	kind := schema.GroupKind{Group: admissionregistrationv1.GroupName, Kind: "MutatingAdmissionPolicy"}
-	_, err := v.Cluster.Client.RESTMapper().RESTMapping(kind, "v1")
+	_, err := v.Mapper.RESTMapping(kind, "v1")
 	return !meta.IsNoMatchError(err)
+}
+
+// unknownSchema notes that paths are not checked.
+func (v *Validator) unknownSchema(crd string) string {
+	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s", crd, v.GiveCRD)
 }
 
 // unknownCRD says where the CRD was looked for, and which one may have been meant.
 func (v *Validator) unknownCRD(ctx context.Context, name string) string {
 	if v.Cluster == nil {
-		return "no file of --crd holds this CRD" + suggest.DidYouMean(name, v.CRDs.Names())
+		return v.NoCRD + suggest.DidYouMean(name, v.CRDs.Names())
 	}
-	return "neither the cluster nor a file of -f or --crd has this CRD" + crds.Nearest(ctx, v.Cluster.Client, name, v.CRDs.Names()...)
+	return v.NoCRD + v.Cluster.Nearest(ctx, name, v.CRDs.Names()...)
 }
 
 // findCRD gives the CRD of a box; nil where it is not known.
@@ -259,7 +308,7 @@ func (v *Validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		crd, errs := boxspec.Definition(box)
 		if len(errs) == 0 {
 			errs = crds.Admitted(ctx, crd)
-			if err := check.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
+			if err := check.DefinitionGrants(box, crd); err != nil && !v.AllowGranting {
 				errs = append(errs, err)
 			}
 		}

@@ -1,4 +1,4 @@
-// Package input reads boxes, CRDs and resources from files, and says what is wrong with them, and in which line.
+// Package input reads boxes, CRDs and resources that somebody has written, and says what is wrong with them, and in which line.
 package input
 
 import (

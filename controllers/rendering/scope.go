@@ -1,4 +1,4 @@
-package render
+package rendering
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// isNamespaced says whether objects of a kind live in namespaces. Kinds of CRDs are known by their files, or by the cluster.
-func isNamespaced(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+// isNamespaced says whether objects of a kind live in namespaces. Kinds of CRDs are known by what is given, or by the cluster.
+func isNamespaced(mapper meta.RESTMapper, kind schema.GroupVersionKind, give string) (bool, error) {
 	if clusterScoped, known := builtInScope(kind); known {
 		return !clusterScoped, nil
 	}
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return false, fmt.Errorf("%w; give its CRD by --crd, or --cluster", err)
+		return false, fmt.Errorf("%w; give its CRD %s", err, give)
 	}
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }

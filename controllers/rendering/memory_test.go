@@ -1,4 +1,4 @@
-package render
+package rendering
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
-	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -35,7 +35,7 @@ func empty(t *testing.T, objects ...*unstructured.Unstructured) *memory {
 	t.Helper()
 	crds := input.NewCRDs()
 	return &memory{
-		Validator: &validate.Validator{CRDs: crds, Mapper: crds.Mapper()}, plan: &pipeline.Plan{}, known: &state{objects: objects}, ctx: t.Context,
+		Rendering: &Rendering{Validator: &validation.Validator{Options: validation.Options{CRDs: crds}, Mapper: crds.Mapper()}, Known: &State{objects: objects}, Words: Words{GiveRest: "by --with", GiveCRD: "by --crd, or --cluster"}}, plan: &pipeline.Plan{}, ctx: t.Context,
 	}
 }
 
@@ -133,7 +133,7 @@ func TestWhatIsReadOfOthers(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Shop"}
 	plan := &pipeline.Plan{}
 	plan.CRD.Kind = kind
-	m.Boxes = []validate.Box{{Name: "shops", Plan: plan}}
+	m.Boxes = []validation.Box{{Name: "shops", Plan: plan}}
 	g.Expect(m.Box("shops")).To(Equal(kind))
 	g.Expect(m.Box("others")).To(Equal(schema.GroupVersionKind{}))
 }
@@ -144,14 +144,15 @@ func TestMergedTakesListsWhole(t *testing.T) {
 		"a": map[string]any{"b": "new", "c": "stays"}, "list": []any{"z"}, "word": map[string]any{"now": "a map"}}))
 }
 
-// withText gives what --with says in a text.
-func withText(text string) (*state, error) {
-	return readState(input.Parse("with.yaml", []byte(text)), input.NewCRDs().Mapper())
+// withText gives what a text says that a cluster has.
+func withText(t *testing.T, text string) (*State, error) {
+	t.Helper()
+	return empty(t).ReadState(input.Parse("with.yaml", []byte(text)))
 }
 
 func TestWithIsReadAsAClusterWouldHaveIt(t *testing.T) {
 	g := NewWithT(t)
-	s, err := withText(`
+	s, err := withText(t, `
 apiVersion: v1
 kind: Secret
 metadata: {name: token}
@@ -171,15 +172,18 @@ external:
 	g.Expect(secret.Object).To(And(HaveKeyWithValue("data", map[string]any{"other": "YQ==", "word": "aHVudGVyMg=="}), Not(HaveKey("stringData"))))
 	g.Expect(s.get(corev1.SchemeGroupVersion.WithKind("Namespace"), "", "team-a")).NotTo(BeNil(), "a kind without namespaces is in none")
 
-	answer, err := s.Call(t.Context(), &external.Request{Name: "quota"})
+	m := empty(t)
+	m.Known = s
+	a := answers{m.Rendering}
+	answer, err := a.Call(t.Context(), &external.Request{Name: "quota"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer).To(Equal(&external.Answer{Status: 200, Headers: map[string]any{}, Body: map[string]any{"limit": int64(5)}}))
-	answer, err = s.Call(t.Context(), &external.Request{Name: "slow"})
+	answer, err = a.Call(t.Context(), &external.Request{Name: "slow"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Headers).To(Equal(map[string]any{"Retry-After": "1"}))
-	_, err = s.Call(t.Context(), &external.Request{Name: "slow", Expected: []int{200, 204}})
+	_, err = a.Call(t.Context(), &external.Request{Name: "slow", Expected: []int{200, 204}})
 	g.Expect(err).To(MatchError(ContainSubstring("answered 503, wanted [200 204]")))
-	_, err = s.Call(t.Context(), &external.Request{Name: "none"})
+	_, err = a.Call(t.Context(), &external.Request{Name: "none"})
 	g.Expect(err).To(MatchError(ContainSubstring("nothing is called here: give the answer by --with, as external: {none: {status: 200, body: {}}}")))
 }
 
@@ -195,8 +199,19 @@ func TestWithThatCannotBeRead(t *testing.T) {
 		`{apiVersion: v1, metadata: {name: a}, external: "what is that"}`: "wanted objects with apiVersion, kind and metadata.name",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, err := withText(text)
+			_, err := withText(t, text)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)))
 		})
 	}
+}
+
+func TestEveryBuiltInKindHasAScope(t *testing.T) {
+	g := NewWithT(t)
+	for kind, clusterScoped := range map[string]bool{"Namespace": true, "Pod": false, "PersistentVolume": true, "Secret": false} {
+		scope, known := builtInScope(corev1.SchemeGroupVersion.WithKind(kind))
+		g.Expect(known).To(BeTrue(), kind)
+		g.Expect(scope).To(Equal(clusterScoped), kind)
+	}
+	_, known := builtInScope(corev1.SchemeGroupVersion.WithKind("Unheard"))
+	g.Expect(known).To(BeFalse())
 }

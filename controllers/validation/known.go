@@ -1,4 +1,4 @@
-package validate
+package validation
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// knownBoxes remembers the boxes of all files, to find those that get into each other's way.
+// knownBoxes remembers the boxes of all documents, to find those that get into each other's way.
 type knownBoxes struct {
 	byName map[string]knownBox
 	byCRD  map[string]knownBox
@@ -63,10 +63,10 @@ func served(box map[string]any) (path, crd string) {
 	return "spec.crd.name", at("name")
 }
 
-// box gives a box of the files, and its content as written; nil where no file holds it, or where it can't be decoded: then its own result
+// box gives a box of the documents, and its content as written; nil where no document holds it, or where it can't be decoded: then its own result
 // says why.
 func (v *Validator) box(name string) (*v1alpha1.OperatorBox, map[string]any) {
-	for _, doc := range v.docs {
+	for _, doc := range v.Docs {
 		if doc.Kind() == kindBox && doc.Name() == name {
 			box, _ := decode(doc.Content)
 			return box, doc.Content
@@ -75,7 +75,7 @@ func (v *Validator) box(name string) (*v1alpha1.OperatorBox, map[string]any) {
 	return nil, nil
 }
 
-// dependsOn gives what a box of the files depends on. Boxes that no file holds depend on nothing, as far as is known here.
+// dependsOn gives what a box of the documents depends on. Boxes that no document holds depend on nothing, as far as is known here.
 func (v *Validator) dependsOn(name string) []string {
 	box, _ := v.box(name)
 	if box == nil {
@@ -88,7 +88,7 @@ func (v *Validator) dependsOn(name string) []string {
 	return names
 }
 
-// boxSchema gives the schema of the CRD that another box of the files serves; nil where that is not known.
+// boxSchema gives the schema of the CRD that another box of the documents serves; nil where that is not known.
 func (v *Validator) boxSchema(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
 	if crd := v.boxCRD(ctx, name); crd != nil {
 		return crd.Schema
@@ -96,7 +96,7 @@ func (v *Validator) boxSchema(ctx context.Context, name string) *apiextensionsv1
 	return nil
 }
 
-// boxCRD gives the CRD that another box of the files serves; nil where that is not known.
+// boxCRD gives the CRD that another box of the documents serves; nil where that is not known.
 func (v *Validator) boxCRD(ctx context.Context, name string) *pipeline.CRD {
 	other, content := v.box(name)
 	if other == nil {

@@ -1,4 +1,4 @@
-package render
+package rendering
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
-	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/provider"
 )
 
@@ -50,23 +50,23 @@ func TestOutputsThatAreGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := provider.NewRegistry()
 			NewWithT(t).Expect(registry.Add("cloud", cloud{})).To(Succeed())
-			expect := func(boxes []validate.Box, registry *provider.Registry, want string) {
+			expect := func(boxes []validation.Box, registry *provider.Registry, want string) {
 				t.Helper()
 				g := NewWithT(t)
 				doc := input.Parse("with.yaml", []byte("providers: "+tc.given))[0]
 				g.Expect(holdsAnswers(doc)).To(BeTrue())
-				err := askedBy(boxes, registry).check(t.Context(), doc)
+				err := askedBy(boxes, registry, "-f").check(t.Context(), doc)
 				if want == "" {
 					g.Expect(err).NotTo(HaveOccurred())
 					return
 				}
 				g.Expect(err).To(MatchError(want))
 			}
-			expect([]validate.Box{{Written: box}}, registry, tc.known)
-			expect([]validate.Box{{Written: box}}, nil, tc.wild)
+			expect([]validation.Box{{Written: box}}, registry, tc.known)
+			expect([]validation.Box{{Written: box}}, nil, tc.wild)
 			if name == "no such output" || name == "a wrong type" { // two boxes may mean different things by one id
-				expect([]validate.Box{{Written: box}, {Written: other}}, registry, "")
-				expect([]validate.Box{{Written: other}, {Written: box}}, registry, "")
+				expect([]validation.Box{{Written: box}, {Written: other}}, registry, "")
+				expect([]validation.Box{{Written: other}, {Written: box}}, registry, "")
 			}
 		})
 	}

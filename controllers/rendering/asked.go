@@ -1,4 +1,4 @@
-package render
+package rendering
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
-	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/value"
@@ -30,7 +30,7 @@ const (
 // answerKeys are all of them.
 var answerKeys = []string{ofCalls, ofProviders, ofWebhook}
 
-// holdsAnswers says whether a document of --with has answers, and no object.
+// holdsAnswers says whether a document has answers, and no object.
 func holdsAnswers(doc input.Document) bool {
 	return doc.Kind() == "" && doc.APIVersion() == "" && slices.ContainsFunc(answerKeys, func(key string) bool { return doc.Content[key] != nil })
 }
@@ -40,10 +40,25 @@ type asked struct {
 	calls    []string
 	provided map[string]*apiextensionsv1.JSONSchemaProps // outputs by the ids of declarations, as far as they are known
 	webhook  bool
+	in       string // where the boxes stand
 }
 
-func askedBy(boxes []validate.Box, registry *provider.Registry) asked {
-	a := asked{provided: map[string]*apiextensionsv1.JSONSchemaProps{}}
+// CheckAnswers refuses answers in documents that no box asks for, and outputs that no provider gives.
+func (r *Rendering) CheckAnswers(ctx context.Context, docs []input.Document) error {
+	wanted := askedBy(r.Boxes, r.Providers, r.Words.Boxes)
+	for _, doc := range docs {
+		if !holdsAnswers(doc) {
+			continue
+		}
+		if err := wanted.check(ctx, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func askedBy(boxes []validation.Box, registry *provider.Registry, in string) asked {
+	a := asked{in: in, provided: map[string]*apiextensionsv1.JSONSchemaProps{}}
 	for _, box := range boxes {
 		spec := box.Written.Spec
 		for i := range spec.External {
@@ -77,18 +92,18 @@ func (a asked) check(ctx context.Context, doc input.Document) error {
 	calls, _ := given[ofCalls].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		if !slices.Contains(a.calls, name) {
-			refuse("no box of -f makes a call of this name; "+listed(a.calls), ofCalls, name)
+			refuse("no box of "+a.in+" makes a call of this name; "+listed(a.calls), ofCalls, name)
 		}
 	}
 	provided, _ := given[ofProviders].(map[string]any)
 	for _, id := range slices.Sorted(maps.Keys(provided)) {
 		if _, known := a.provided[id]; !known {
-			refuse("no box of -f has a resource of a provider with this id; "+listed(slices.Collect(maps.Keys(a.provided))), ofProviders, id)
+			refuse("no box of "+a.in+" has a resource of a provider with this id; "+listed(slices.Collect(maps.Keys(a.provided))), ofProviders, id)
 			delete(provided, id)
 		}
 	}
 	if given[ofWebhook] != nil && !a.webhook {
-		refuse("no box of -f has a webhook; remove it", ofWebhook)
+		refuse("no box of "+a.in+" has a webhook; remove it", ofWebhook)
 	}
 	schema, err := input.NewSchema(&apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{ofProviders: a.outputs()}})
 	if err != nil {

@@ -1,19 +1,33 @@
-package validate
+package validation
 
 import (
+	"os"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
 )
+
+const fixtures = "../../cmd/orkestra/validate/testdata/"
+
+func read(g Gomega, name string) string {
+	b, err := os.ReadFile(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(b)
+}
+
+// emptyValidator knows no CRD and no cluster.
+func emptyValidator(g Gomega) *Validator {
+	v, err := New(Options{CRDs: input.NewCRDs()})
+	g.Expect(err).NotTo(HaveOccurred())
+	return v
+}
 
 // TestEachValueMayBeWrong puts a value of every type in every place of a box: nothing panics, and whatever is wrong has a path.
 func TestEachValueMayBeWrong(t *testing.T) {
 	g := NewWithT(t)
-	schema, err := input.BoxSchema()
-	g.Expect(err).NotTo(HaveOccurred())
 	for _, doc := range slices.Concat(input.Parse("f", []byte(read(g, fixtures+"valid.yaml"))), input.Parse("f", []byte(read(g, fixtures+"document-lifecycle.yaml")))) {
 		if doc.Kind() != kindBox {
 			continue
@@ -22,7 +36,7 @@ func TestEachValueMayBeWrong(t *testing.T) {
 			if path == ".apiVersion" || path == ".kind" {
 				return
 			}
-			v := &Validator{schema: schema, CRDs: input.NewCRDs(), known: newKnownBoxes()}
+			v := emptyValidator(g)
 			r, err := v.document(t.Context(), doc)
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, m := range r.Errors {

@@ -1,4 +1,6 @@
-package render
+// Package rendering runs the plan of a box on objects in memory, and says what a cluster would get. The command `orkestra render` and the Control
+// Center use the same code.
+package rendering
 
 import (
 	"cmp"
@@ -17,26 +19,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// memory stands in for the cluster of one resource, behind the ports of a plan: it keeps the children that are applied, and has the objects
-// of --with, and with --cluster what can be read there.
+// memory stands in for the cluster of one resource, behind the ports of a plan: it keeps the children that are applied, and has the objects that are
+// known, and of a cluster what can be read there.
 type memory struct {
-	*validate.Validator
+	*Rendering
 
-	plan  *pipeline.Plan
-	known *state
-	ctx   func() context.Context // for what is read from a cluster
+	plan   *pipeline.Plan
+	ctx    func() context.Context // for what is read from a cluster
+	unread string                 // why what was not found may be there all the same; empty: it is not
 
 	mu       sync.Mutex                   // the children of one rank are written at the same time
 	children []*kept                      // guarded by mu
 	patches  []*unstructured.Unstructured // what is set of objects of others; of the last cycle
-	unread   error                        // what the cluster did not give; guarded by mu
+	refused  error                        // what the cluster did not give; guarded by mu
 }
 
 // kept is a child: as it is sent, and as a cluster would show it.
@@ -48,10 +49,7 @@ type kept struct {
 func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured, now time.Time) (*pipeline.Run, error) {
 	var run *pipeline.Run
 	var err error
-	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: m.known, StandIn: m.known, Given: m.known.provided}
-	if m.Cluster == nil {
-		ports.Unread = "was not read: no cluster is given; give it by --with, or let --cluster read it"
-	}
+	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: answers{m.Rendering}, StandIn: answers{m.Rendering}, Given: m.Known.provided, Unread: m.unread}
 	for range maxCycles {
 		m.patches = nil
 		run = m.plan.NewRun(stored, now, ports)
@@ -68,7 +66,7 @@ func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured
 func (m *memory) failed(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unread = errors.Join(m.unread, err)
+	m.refused = errors.Join(m.refused, err)
 }
 
 // rendered gives the children as they are sent, by the order of kinds inside a group, namespace and name.
@@ -131,11 +129,11 @@ func (m *memory) findLocked(obj *unstructured.Unstructured) int {
 	})
 }
 
-// show gives a child as a cluster would: with what --with says of it, and with the UID, the version and the field manager by which the
+// show gives a child as a cluster would: with what is known of it, and with the UID, the version and the field manager by which the
 // plan sees that it was written and is its own.
 func (m *memory) show(sent *unstructured.Unstructured) *unstructured.Unstructured {
 	live := sent.DeepCopy()
-	if seen := m.known.get(sent.GroupVersionKind(), sent.GetNamespace(), sent.GetName()); seen != nil {
+	if seen := m.Known.get(sent.GroupVersionKind(), sent.GetNamespace(), sent.GetName()); seen != nil {
 		live.Object = merged(runtime.DeepCopyJSON(seen.Object), live.Object)
 		live.SetDeletionTimestamp(nil) // one that was just being deleted is rendered as one that was made again
 	}
@@ -223,7 +221,7 @@ func (*memory) Gone(context.Context, *unstructured.Unstructured) (bool, error) {
 
 // Namespaced implements pipeline.Kinds.
 func (m *memory) Namespaced(kind schema.GroupVersionKind) (bool, error) {
-	return isNamespaced(m.Mapper, kind)
+	return isNamespaced(m.Mapper, kind, m.Words.GiveCRD)
 }
 
 // Schema implements pipeline.Kinds.
@@ -237,9 +235,9 @@ func (m *memory) Observe(_ context.Context, kind schema.GroupVersionKind) error 
 	return err
 }
 
-// Get implements pipeline.Observer. What --with says comes before what the cluster has.
+// Get implements pipeline.Observer. What is given comes before what the cluster has.
 func (m *memory) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	if given := m.known.get(kind, namespace, name); given != nil || m.Cluster == nil {
+	if given := m.Known.get(kind, namespace, name); given != nil || m.Cluster == nil {
 		return given
 	}
 	obj, err := m.Cluster.Get(m.ctx(), kind, namespace, name)
@@ -249,14 +247,14 @@ func (m *memory) Get(kind schema.GroupVersionKind, namespace, name string) *unst
 
 // Select implements pipeline.Observer.
 func (m *memory) Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	given := m.known.list(kind, namespace, selector)
+	given := m.Known.list(kind, namespace, selector)
 	if m.Cluster == nil {
 		return given
 	}
 	all, err := m.Cluster.List(m.ctx(), kind, namespace, selector)
 	m.failed(err)
 	for _, obj := range all {
-		if m.known.get(kind, obj.GetNamespace(), obj.GetName()) == nil {
+		if m.Known.get(kind, obj.GetNamespace(), obj.GetName()) == nil {
 			given = append(given, obj)
 		}
 	}

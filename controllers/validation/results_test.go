@@ -1,11 +1,11 @@
-package validate
+package validation
 
 import (
 	"testing"
 
 	. "github.com/onsi/gomega"
 
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
 )
 
 // What is one expression elsewhere is told its form here. Of other types nothing is said of what was meant.
@@ -24,9 +24,7 @@ spec:
     - {name: c, forEach: [a], data: {a: b}}
 `
 	g := NewWithT(t)
-	schema, err := input.BoxSchema()
-	g.Expect(err).NotTo(HaveOccurred())
-	v := &Validator{schema: schema, CRDs: input.NewCRDs(), known: newKnownBoxes()}
+	v := emptyValidator(g)
 	r, err := v.document(t.Context(), input.Parse("f", []byte(box))[0])
 	g.Expect(err).NotTo(HaveOccurred())
 	var got []string
@@ -42,4 +40,17 @@ spec:
 		"spec.onReconcile.configmaps[1].anyOf[1]: want object, got integer",
 		"spec.onReconcile.configmaps[2].forEach: want object, got array",
 	))
+}
+
+// The mistakes of one document are told in the order of their lines, each once.
+func TestMistakesAreSorted(t *testing.T) {
+	g := NewWithT(t)
+	r := Result{Valid: true, File: "a.yaml", Subject: `OperatorBox "a"`}
+	r.add()
+	g.Expect(r.Valid).To(BeTrue())
+	late, early := input.Mistake{Path: "b", Message: "late", Line: 9}, input.Mistake{Path: "a", Message: "early", Line: 2}
+	r.add(late, early)
+	r.add(early, input.Mistake{Path: "a", Message: "at the same place", Line: 2})
+	g.Expect(r.Valid).To(BeFalse())
+	g.Expect(r.Errors).To(HaveExactElements(HaveField("Message", "at the same place"), early, late))
 }

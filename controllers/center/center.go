@@ -21,6 +21,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/rows"
@@ -55,6 +56,8 @@ type Ports struct {
 	Cycles func(ctx context.Context, box, namespace, name string) api.History
 	// Hour is the last one of a box; nil: nobody remembers it.
 	Hour func(box string) *api.Hour
+	// Checking is what boxes are checked with that somebody has written, but for the boxes. Its cluster reads as the person may.
+	Checking validation.Options
 	// Manager says whether one is at work.
 	Manager func(ctx context.Context) (api.Manager, error)
 	// Person is who asks.

@@ -26,20 +26,13 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 	if err != nil {
 		return nil, err
 	}
-	kind, err := KindOf(box)
-	if err != nil {
-		return nil, err
-	}
 	inspector, err := c.Inspecting.Inspector(ctx, c.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	live, err := c.Inspecting.Objects.Get(ctx, kind, namespace, name)
+	live, err := c.live(ctx, box, namespace, name)
 	if err != nil {
 		return nil, err
-	}
-	if live == nil {
-		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name))
 	}
 	found, err := inspector.ResourceIn(ctx, box, live)
 	if err != nil {
@@ -57,6 +50,22 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
 	}
 	return out, nil
+}
+
+// live reads a resource of a box.
+func (c *Center) live(ctx context.Context, box *v1alpha1.OperatorBox, namespace, name string) (*unstructured.Unstructured, error) {
+	kind, err := KindOf(box)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.Inspecting.Objects.Get(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what was read
+	}
+	if live == nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name))
+	}
+	return live, nil
 }
 
 // resourceOf is what the page shows of what the inspector has found.

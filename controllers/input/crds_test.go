@@ -165,7 +165,7 @@ func TestDocuments(t *testing.T) {
 	g.Expect([]string{docs[0].APIVersion(), docs[0].Group(), docs[0].Kind(), docs[0].Name()}).To(Equal([]string{"apps/v1", "apps", "Deployment", "a"}))
 	g.Expect(docs[0].Line()).To(Equal(2))
 	g.Expect(docs[0].IsCRD()).To(BeFalse())
-	g.Expect(docs[0].Keys()).To(ConsistOf(Mistake{Path: "spec.a", Message: "duplicate key, it is also in line 5", Line: 5}))
-	g.Expect(docs[0].Mistake("metadata.name", "no")).To(Equal(Mistake{Path: "metadata.name", Message: "no", Line: 4}))
+	g.Expect(docs[0].Keys()).To(ConsistOf(Mistake{Path: "spec.a", Message: "duplicate key, it is also in line 5", Line: 5, Column: 14}))
+	g.Expect(docs[0].Mistake("metadata.name", "no")).To(Equal(Mistake{Path: "metadata.name", Message: "no", Line: 4, Column: 12}))
 	g.Expect([]string{docs[1].APIVersion(), docs[1].Kind(), docs[1].Name(), docs[2].Group()}).To(Equal([]string{"", "", "", ""}))
 }

@@ -29,8 +29,9 @@ type Mistake struct {
 	Path string `json:"path"`
 	// Message says what is wrong with it.
 	Message string `json:"message"`
-	// Line of the file, from 1; 0 where it is not known.
-	Line int `json:"line,omitempty"`
+	// Line and Column of the file, from 1; 0 where they are not known.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 }
 
 // items gives the items of a List, or else the document itself.
@@ -78,7 +79,10 @@ func (d Document) IsCRD() bool {
 }
 
 // Line is that of the file in which the object begins; 0 where it is not known.
-func (d Document) Line() int { return d.places.line(nil) }
+func (d Document) Line() int {
+	line, _ := d.places.at(nil)
+	return line
+}
 
 // Keys gives a mistake for each key that an object of the document has twice, or that is read as another name than the one that is written.
 func (d Document) Keys() []Mistake { return d.places.keys() }
@@ -88,7 +92,8 @@ func (d Document) Respelled() []Mistake { return d.places.values() }
 
 // Mistake is a mistake of one field.
 func (d Document) Mistake(path, message string) Mistake {
-	return Mistake{Path: path, Message: message, Line: d.places.line(parsePath(path, d.Content))}
+	line, column := d.places.at(parsePath(path, d.Content))
+	return Mistake{Path: path, Message: message, Line: line, Column: column}
 }
 
 func text(v any) string {

@@ -44,14 +44,26 @@ func (f *Findings) Mistakes(doc Document) []Mistake {
 	distinct := f.distinct()
 	mistakes := make([]Mistake, 0, len(distinct))
 	for _, found := range distinct {
-		mistakes = append(mistakes, Mistake{Path: found.path, Message: message(found.err), Line: doc.places.line(found.steps)})
+		line, column := doc.places.at(found.steps)
+		mistakes = append(mistakes, Mistake{Path: found.path, Message: message(found.err), Line: line, Column: column})
+	}
+	if f.isFull() {
+		mistakes = append(mistakes, Mistake{Message: fmt.Sprintf("there are more than %d mistakes: mend these first", maxFindings)})
 	}
 	return mistakes
 }
 
+// maxFindings is how many are looked at of one document: each is compared with others.
+const maxFindings = 2000
+
+func (f *Findings) isFull() bool { return len(f.all) >= maxFindings }
+
 // Add adds errors, whose paths are those of the document as written.
 func (f *Findings) Add(s Source, errs ...*field.Error) {
 	for _, e := range errs {
+		if f.isFull() {
+			return
+		}
 		// Errors of the root have no path, which field.Path spells "<nil>".
 		steps := parsePath(strings.TrimPrefix(e.Field, "<nil>"), f.written)
 		f.all = append(f.all, finding{source: s, err: e, steps: steps, path: pathString(steps)})
@@ -60,6 +72,9 @@ func (f *Findings) Add(s Source, errs ...*field.Error) {
 
 // Tells says whether something is known to be wrong at a path or below it.
 func (f *Findings) Tells(path string) bool {
+	if f.isFull() {
+		return true
+	}
 	steps := parsePath(path, f.written)
 	return slices.ContainsFunc(f.all, func(known finding) bool {
 		return len(known.steps) >= len(steps) && slices.Equal(known.steps[:len(steps)], steps)

@@ -90,10 +90,12 @@ spec:
 			g := NewWithT(t)
 			steps := parsePath(path, doc.Content)
 			g.Expect(pathString(steps)).To(Equal(want.path))
-			g.Expect(doc.places.line(steps)).To(Equal(want.line))
+			line, _ := doc.places.at(steps)
+			g.Expect(line).To(Equal(want.line))
 		})
 	}
-	g.Expect((*places)(nil).line(nil)).To(BeZero())
+	line, column := (*places)(nil).at(nil)
+	g.Expect([]int{line, column}).To(Equal([]int{0, 0}))
 	g.Expect((*places)(nil).keys()).To(BeEmpty())
 }
 

@@ -31,12 +31,25 @@ func (c *typeCheck) intOrString(value any, at *field.Path) {
 // oneEach gives one error for each value that is neither an integer nor a string where the schema wants one of them. The validator tries both
 // types in turn, and says of each that it does not fit, also without the path.
 func oneEach(errs field.ErrorList, object any, s *structuralschema.Structural) field.ErrorList {
-	for _, wrong := range neitherOfBoth(object, s, nil) {
-		place := pathString(parsePath(wrong.Field, object))
-		before := len(errs)
-		errs = slices.DeleteFunc(errs, func(e *field.Error) bool { return pathString(parsePath(placeOf(e), object)) == place })
-		if len(errs) < before {
-			errs = append(errs, wrong)
+	wrong := neitherOfBoth(object, s, nil)
+	if len(wrong) == 0 {
+		return errs
+	}
+	told := map[string]bool{} // by place: whether the validator has found it, too
+	for _, w := range wrong {
+		told[pathString(parsePath(w.Field, object))] = false
+	}
+	errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
+		place := pathString(parsePath(placeOf(e), object))
+		_, is := told[place]
+		if is {
+			told[place] = true
+		}
+		return is
+	})
+	for _, w := range wrong {
+		if told[pathString(parsePath(w.Field, object))] {
+			errs = append(errs, w)
 		}
 	}
 	return errs

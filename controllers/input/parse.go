@@ -62,6 +62,10 @@ func (c chunk) parse(file string) Document {
 	parseErr := yamlv3.Unmarshal(c.text, &root)
 	if parseErr == nil && len(root.Content) > 0 {
 		doc.places = &places{node: root.Content[0], before: c.before}
+		if deepNode(root.Content[0], maxDepth) {
+			doc.places, doc.Wrong = nil, &Mistake{Message: tooDeep, Line: c.before + 1}
+			return doc
+		}
 	}
 	text, err := yaml.YAMLToJSON(c.text)
 	if err != nil && bytes.HasPrefix(bytes.TrimSpace(c.text), []byte("{")) {
@@ -81,8 +85,53 @@ func (c chunk) parse(file string) Document {
 		doc.Wrong = c.syntaxError(errors.Join(parseErr, err))
 		return doc
 	}
+	if deep(content, maxDepth) { // by aliases, or as JSON that is no YAML
+		doc.Wrong = &Mistake{Message: tooDeep, Line: c.before + 1}
+		return doc
+	}
 	doc.Content, _ = content.(map[string]any)
 	return doc
+}
+
+// maxDepth is how deep a document may be nested. Paths of fields are as long as that, and there are as many as fields.
+const maxDepth = 200
+
+const tooDeep = "it is nested deeper than 200 levels, and no kind has such fields"
+
+// deepNode says whether a document is nested deeper than some levels, as it is written.
+func deepNode(node *yamlv3.Node, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	for _, below := range node.Content {
+		if deepNode(below, levels-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// deep says the same of what is read.
+func deep(content any, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	switch content := content.(type) {
+	case map[string]any:
+		for _, below := range content {
+			if deep(below, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range content {
+			if deep(below, levels-1) {
+				return true
+			}
+		}
+	default: // it holds nothing
+	}
+	return false
 }
 
 // syntaxLine finds the line in the message of a YAML parser.

@@ -35,20 +35,21 @@ func (p *places) below(steps ...step) *places {
 	return &places{node: node, before: p.before}
 }
 
-// line gives the line of a field, or of what is nearest above it; 0 where nothing is known.
-func (p *places) line(steps []step) int {
+// at gives the line and the column of a field, or of what is nearest above it; 0 where nothing is known.
+func (p *places) at(steps []step) (line, column int) {
 	if p == nil {
-		return 0
+		return 0, 0
 	}
-	line, node := p.node.Line, p.node
+	line, column = p.node.Line, p.node.Column
+	node := p.node
 	for _, s := range steps {
 		label, next := descendNode(node, s)
 		if next == nil {
 			break
 		}
-		line, node = label.Line, next
+		line, column, node = label.Line, label.Column, next
 	}
-	return line + p.before
+	return line + p.before, column
 }
 
 // descendNode gives the node that a step leads to, and the one that labels it: a key, or the list's element itself.
@@ -86,7 +87,7 @@ func (p *places) keys() []Mistake {
 		lines := map[string]int{}
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key := node.Content[i]
-			here := Mistake{Path: pathString(below(at, step{name: key.Value})), Line: key.Line + p.before}
+			here := Mistake{Path: pathString(below(at, step{name: key.Value})), Line: key.Line + p.before, Column: key.Column}
 			if first, twice := lines[key.Value]; twice {
 				here.Message = "duplicate key, it is also in line " + strconv.Itoa(first)
 				found = append(found, here)
@@ -106,7 +107,7 @@ func (p *places) values() []Mistake {
 	var found []Mistake
 	p.walk(func(node *yamlv3.Node, at []step) {
 		if message := otherValue(node); message != "" {
-			found = append(found, Mistake{Path: pathString(at), Line: node.Line + p.before, Message: message})
+			found = append(found, Mistake{Path: pathString(at), Line: node.Line + p.before, Column: node.Column, Message: message})
 		}
 	})
 	return found
@@ -157,17 +158,12 @@ func parsePath(path string, content any) []step {
 func nextStep(path string, content any) (step, string) {
 	path = strings.TrimPrefix(path, ".")
 	object, _ := content.(map[string]any)
-	keys := make([]string, 0, len(object))
-	for key := range object {
-		keys = append(keys, key)
+	if key := keyBefore(path, object); key != "" {
+		return step{name: key}, path[len(key):]
 	}
-	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) })
-	for _, key := range keys {
-		if rest, ok := strings.CutPrefix(path, key); ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return step{name: key}, rest
-		}
-		if rest, ok := strings.CutPrefix(path, "["+key+"]"); ok && key != "" {
-			return step{name: key}, rest
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		if key := keyIn(inner, object); key != "" {
+			return step{name: key}, inner[len(key)+1:]
 		}
 	}
 	if inner, ok := strings.CutPrefix(path, "["); ok {
@@ -182,6 +178,33 @@ func nextStep(path string, content any) (step, string) {
 		end = len(path)
 	}
 	return step{name: path[:end], index: -1}, path[end:]
+}
+
+// keyBefore gives the longest key of an object that a path begins with; empty: none. The path says where a key may end, since the object may have
+// many.
+func keyBefore(path string, object map[string]any) string {
+	if _, is := object[path]; is {
+		return path
+	}
+	for end := strings.LastIndexAny(path[:min(len(path), maxKey)], ".["); end > 0; end = strings.LastIndexAny(path[:end], ".[") {
+		if _, is := object[path[:end]]; is {
+			return path[:end]
+		}
+	}
+	return ""
+}
+
+// maxKey is how long a key may be in which dots are looked for. A longer one is found where it ends the path.
+const maxKey = 1024
+
+// keyIn gives the longest key of an object that a path begins with, and a bracket ends; empty: none.
+func keyIn(path string, object map[string]any) string {
+	for end := strings.LastIndexByte(path[:min(len(path), maxKey)], ']'); end > 0; end = strings.LastIndexByte(path[:end], ']') {
+		if _, is := object[path[:end]]; is {
+			return path[:end]
+		}
+	}
+	return ""
 }
 
 func descend(content any, s step) any {

@@ -108,6 +108,9 @@ func unknownFields(value any, s *structuralschema.Structural, at *field.Path, ro
 			return nil // the type is wrong, which the validator reports
 		}
 		for i, item := range value {
+			if len(errs) >= maxFindings { // no more are looked at, and each is compared with all names
+				break
+			}
 			errs = append(errs, unknownFields(item, s.Items, at.Index(i), false)...)
 		}
 	case map[string]any:
@@ -119,6 +122,8 @@ func unknownFields(value any, s *structuralschema.Structural, at *field.Path, ro
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			property, known := s.Properties[name]
 			switch {
+			case len(errs) >= maxFindings:
+				return errs
 			case root && slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, name):
 				// The status is dropped, and the others have no schema here, or one that says nothing.
 			case known:

@@ -19,8 +19,11 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/center"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/look"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -39,7 +42,11 @@ type Ports struct {
 	// Caches of the boxes that run.
 	Caches *look.Caches
 	// Mapper resolves kinds.
-	Mapper meta.RESTMapper
+	Mapper *discovery.Mapper
+	// CRDs of the boxes.
+	CRDs *crds.Store
+	// Checking is what the manager compiles boxes with.
+	Checking validation.Options
 	// Rights of people.
 	Rights *person.Rights
 	// History remembers what this process did.
@@ -86,7 +93,7 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 		Events: func(context.Context, string, map[types.UID]bool) ([]api.Event, error) {
 			return []api.Event{}, center.ErrNoEvents
 		},
-		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
+		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour, Checking: s.checking(r),
 	}}, nil
 }
 
@@ -170,6 +177,33 @@ func (s *Source) Resource(ctx context.Context, box, namespace, name string) (*ap
 		return nil, err
 	}
 	return c.Resource(ctx, box, namespace, name)
+}
+
+// Compile implements web.Source.
+func (s *Source) Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Compile(ctx, q)
+}
+
+// Render implements web.Source.
+func (s *Source) Render(ctx context.Context, q api.RenderQuestion) (*api.Rendered, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Render(ctx, q)
+}
+
+// Try implements web.Source.
+func (s *Source) Try(ctx context.Context, q api.TryQuestion) (*api.Tried, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Try(ctx, q)
 }
 
 // See implements web.Source: somebody is told of a box that they may read, and of resources that they may read.

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/engine/admission"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/hook"
@@ -61,6 +62,8 @@ type Options struct {
 	Cluster Cluster
 	// Kinds are those of the cluster; nil: only those of the CRDs are known.
 	Kinds meta.RESTMapper
+	// AllKinds says that Kinds are all of them: others are not installed.
+	AllKinds bool
 	// NoCRD says where a CRD was looked for that is nowhere, which is a mistake then; empty: there may be more than was looked at, and a note says so.
 	NoCRD string
 	// GiveCRD says how a CRD can be given.
@@ -71,8 +74,10 @@ type Options struct {
 	Providers *provider.Registry
 	// AllowGranting lets boxes make kinds that grant rights.
 	AllowGranting bool
-	// ExternalOnly says that the operator names the only hosts that calls may reach.
-	ExternalOnly bool
+	// Restricted says whether the operator names the only hosts that the calls of a box may reach; nil: of none.
+	Restricted func(*v1alpha1.OperatorBox) bool
+	// WebhookServices are those that webhooks may be, by namespace or namespace/name; nil: that is not known.
+	WebhookServices []string
 	// Random is what values are drawn from; nil: the system's source.
 	Random io.Reader
 	// Instead checks a box in place of the compiler; nil: it is compiled.
@@ -92,9 +97,12 @@ type Validator struct {
 	known  *knownBoxes
 }
 
+// boxSchema is read once: it compiles the rules in it, which takes longer than to check a box.
+var boxSchema = sync.OnceValues(input.BoxSchema)
+
 // New makes a Validator.
 func New(o Options) (*Validator, error) {
-	s, err := input.BoxSchema()
+	s, err := boxSchema()
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of OperatorBox: %w", err)
 	}
@@ -111,8 +119,9 @@ type Box struct {
 	Name string
 	// Written is the box, with its defaults.
 	Written *v1alpha1.OperatorBox
-	// Plan that it compiled to.
+	// Plan that it compiled to, in Env.
 	Plan *pipeline.Plan
+	Env  pipeline.Env
 }
 
 // Validate checks all documents, and gives a result for each that is a box or can't be used.
@@ -228,7 +237,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
-	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.AllowGranting, ExternalOnly: v.ExternalOnly, Code: v.Code, Providers: v.Providers, Random: v.Random}
+	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.AllKinds, AllowGrantingKinds: v.AllowGranting, ExternalOnly: v.Restricted != nil && v.Restricted(box), Code: v.Code, WebhookServices: v.WebhookServices, Providers: v.Providers, Random: v.Random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err
@@ -267,7 +276,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 	found.Add(input.FromCompile, errs...)
 	if plan != nil {
 		r.Revision = plan.Revision
-		v.Boxes = append(v.Boxes, Box{Name: box.Name, Written: box, Plan: plan})
+		v.Boxes = append(v.Boxes, Box{Name: box.Name, Written: box, Plan: plan, Env: env})
 		r.Notes = append(r.Notes, plan.Notes...)
 		if plan.Admission != nil {
 			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()

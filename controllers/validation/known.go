@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 

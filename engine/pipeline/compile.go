@@ -116,6 +116,15 @@ func secretScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
 		WithNames(compile.RootProviders, compile.ProvidedSchemas(box, env.Providers, true))
 }
 
+// ScopeOf is what the templates and conditions of a box may read, but for what a loop gives, and for what Secrets hold.
+func ScopeOf(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
+	env, box = withDefaults(env), boxspec.Canonical(box)
+	env.CRD = ofOthers(env.CRD, &box.Spec)
+	b := &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}
+	values.Compile(b)
+	return b.Scope.WithoutRandom("values are drawn where a child is made once")
+}
+
 func withDefaults(env Env) Env {
 	if env.Random == nil {
 		env.Random = rand.Reader

@@ -66,6 +66,14 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 		seen, err := patches.See(ctx, r.Cycle, in, comparer())
 		return overview.Patch(seen), err
 	}
+	if failed := p.Read(ctx, r); failed != nil {
+		return overview.Of(ctx, r.Cycle, failed, hidden, see)
+	}
+	return overview.Of(ctx, r.Cycle, nil, hidden, see)
+}
+
+// Read runs the stages that what declarations read depends on, for a run that is not executed. It only reads: nothing is called or written.
+func (p *Plan) Read(ctx context.Context, r *Run) *StepError {
 	for _, s := range p.stages {
 		switch s.Name() {
 		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
@@ -73,10 +81,10 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 			continue
 		}
 		if _, err := s.Run(ctx, r); err != nil {
-			return overview.Of(ctx, r.Cycle, stage.Classify(s.Name(), err), hidden, see)
+			return stage.Classify(s.Name(), err)
 		}
 	}
-	return overview.Of(ctx, r.Cycle, nil, hidden, see)
+	return nil
 }
 
 // Undo deletes what providers have made for the resource of a run whose box goes, and says whether nothing is left to do.

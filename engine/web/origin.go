@@ -74,12 +74,23 @@ func isFromElsewhere(r *http.Request) bool {
 	}
 }
 
+// isUnsaid says whether a request that is more than a look does not say where it comes from, as every browser does.
+func isUnsaid(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return !reads && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
+}
+
 // bodyTimeout is how long a body may take that nobody reads.
 const bodyTimeout = time.Second
 
-// refuseBody answers a request with a body: no question has one. The connection ends, so that nobody waits for the rest of it.
+// refuseBody answers a request with a body where no question has one.
 func refuseBody(w http.ResponseWriter, c clock.PassiveClock) {
+	endBody(w, c)
+	Problem(w, http.StatusRequestEntityTooLarge, "This question of the Control Center has no body: send none")
+}
+
+// endBody ends the connection behind an answer, so that nobody waits for the rest of a body.
+func endBody(w http.ResponseWriter, c clock.PassiveClock) {
 	_ = http.NewResponseController(w).SetReadDeadline(c.Now().Add(bodyTimeout)) // a recorder of a test has none
 	w.Header().Set("Connection", "close")
-	Problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
 }

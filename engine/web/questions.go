@@ -104,6 +104,8 @@ func searched(values url.Values) (rows.Search, error) {
 func statusOf(err error) int {
 	var refused net.Error
 	switch {
+	case apierrors.IsBadRequest(err):
+		return http.StatusBadRequest
 	case apierrors.IsNotFound(err):
 		return http.StatusNotFound
 	case apierrors.IsForbidden(err):

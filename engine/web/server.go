@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/manual"
 	"github.com/orkspace/orkestra/engine/web/rows"
 )
 
@@ -19,6 +20,7 @@ import (
 // is such a "not found". All answers are the caller's own.
 type Source interface {
 	Lists
+	Plans
 	// Box gives one box.
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
@@ -34,6 +36,16 @@ type Lists interface {
 	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Search gives the resources of all boxes in which a text is found.
 	Search(ctx context.Context, q rows.Search) (*api.Found, error)
+}
+
+// Plans say what boxes would do that somebody has written. A mistake in what is asked is an error that is a bad request; one in a box stands in the answer.
+type Plans interface {
+	// Compile says what is wrong with boxes.
+	Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error)
+	// Render gives what the cluster would get for resources.
+	Render(ctx context.Context, q api.RenderQuestion) (*api.Rendered, error)
+	// Try evaluates a template or a condition for a resource.
+	Try(ctx context.Context, q api.TryQuestion) (*api.Tried, error)
 }
 
 // Changes are told to open pages.
@@ -61,6 +73,7 @@ type Server struct {
 
 	mux     *http.ServeMux
 	streams *streams
+	work    *work
 	files   files
 }
 
@@ -70,13 +83,18 @@ func New(c Config) *Server {
 	if err != nil {
 		panic(err)
 	}
-	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all}
+	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), work: newWork(), files: all}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
 	s.mux.HandleFunc("GET /api/v1/session", s.session)
 	s.mux.HandleFunc("GET /api/v1/resources", s.search)
+	s.mux.HandleFunc("POST /api/v1/compile", s.compile)
+	s.mux.HandleFunc("POST /api/v1/render", s.render)
+	s.mux.HandleFunc("POST /api/v1/try", s.try)
+	s.mux.HandleFunc("GET /api/v1/reference", s.reference)
+	s.mux.HandleFunc("GET /api/v1/reference/{path}", s.fields)
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
 	s.mux.HandleFunc("/api/", noSuchPath)
@@ -150,6 +168,15 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(ctx context.Context) (*api.Resource, error) {
 		return s.Source.Resource(ctx, r.PathValue("box"), namespace, r.PathValue("name"))
 	})
+}
+
+// reference says what may stand in boxes. Nobody has to be asked for that.
+func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(context.Context) (*api.Vocabulary, error) { return manual.Reference(), nil })
+}
+
+func (s *Server) fields(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(context.Context) (*api.Fields, error) { return manual.Fields(r.PathValue("path")) })
 }
 
 // answer writes what the source says as JSON, or why it can't.

@@ -92,4 +92,3 @@ func readFile(name string, stdin io.Reader) ([]input.Document, error) {
 	}
 	return input.Parse("stdin", data), nil
 }
-

@@ -17,10 +17,10 @@ import (
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/files"
-	"github.com/orkspace/orkestra/controllers/input"
-	"github.com/orkspace/orkestra/controllers/rendering"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/rendering"
 	"github.com/orkspace/orkestra/engine/provider"
 )
 

@@ -57,7 +57,7 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	s.Ports = center.Ports{
 		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
 		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
-		Clock: clock.RealClock{},
+		Clock: clock.RealClock{}, Checking: connected.Checking(),
 	}
 	s.Person, err = whoAmI(ctx, connected.Client())
 	return s, err

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/validation"
-	"github.com/orkspace/orkestra/cmd/orkestra/output"
 )
 
 // printer writes all results in one format.
@@ -55,9 +55,13 @@ func whereChecked(rule v1alpha1.AdmissionRuleStatus) string {
 	return "checked in the reconcile alone: " + rule.Reason
 }
 
-func printJSON(w io.Writer, results []validation.Result) error { return output.WriteJSON(w, complete(results)) }
+func printJSON(w io.Writer, results []validation.Result) error {
+	return output.WriteJSON(w, complete(results))
+}
 
-func printYAML(w io.Writer, results []validation.Result) error { return output.WriteYAML(w, complete(results)) }
+func printYAML(w io.Writer, results []validation.Result) error {
+	return output.WriteYAML(w, complete(results))
+}
 
 // complete makes absent lists empty ones: programs need not tell them apart.
 func complete(results []validation.Result) []validation.Result {

@@ -17,9 +17,9 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/files"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/validation"
-	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -168,7 +168,7 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 		return nil, err
 	}
 	o := validation.Options{
-		Docs: docs, CRDs: crds, Random: random, Code: f.code, Providers: f.Providers, AllowGranting: f.allowGranting, ExternalOnly: len(f.externalOnly) > 0,
+		Docs: docs, CRDs: crds, Random: random, Code: f.code, Providers: f.Providers, AllowGranting: f.allowGranting, Restricted: func(*v1alpha1.OperatorBox) bool { return len(f.externalOnly) > 0 },
 		GiveCRD: "give --crd or --cluster",
 	}
 	if len(f.CRDs) > 0 { // a CRD that is not among them is a mistake
@@ -179,7 +179,7 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 		if v.Server, err = f.server.Connect(); err != nil {
 			return nil, exit.Failure(err)
 		}
-		o.Cluster, o.Kinds, o.NoCRD = v.Server, v.Server.Client.RESTMapper(), "neither the cluster nor a file of -f or --crd has this CRD"
+		o.Cluster, o.Kinds, o.AllKinds, o.NoCRD = v.Server, v.Server.Client.RESTMapper(), true, "neither the cluster nor a file of -f or --crd has this CRD"
 	}
 	if v.Validator, err = validation.New(o); err != nil {
 		return nil, exit.Failure(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/value"
@@ -125,4 +127,40 @@ func short(v any) string {
 		return string(runes[:maxValue]) + "…"
 	}
 	return string(text)
+}
+
+// maxRendered is how many objects of one resource are shown.
+const maxRendered = 500
+
+// Objects are those that are rendered, and patches, each masked as others are. left says how many are not shown.
+func Objects(objects, patches []*unstructured.Unstructured) (shown []api.RenderedObject, left int) {
+	shown = []api.RenderedObject{}
+	for i, obj := range append(append([]*unstructured.Unstructured{}, objects...), patches...) {
+		if len(shown) == maxRendered {
+			return shown, len(objects) + len(patches) - maxRendered
+		}
+		shown = append(shown, api.RenderedObject{
+			APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Patch: i >= len(objects), YAML: YAML(obj),
+		})
+	}
+	return shown, 0
+}
+
+// Planned are the conditions that a resource would have; those of which nothing is said are left out.
+func Planned(all []metav1.Condition) []api.Condition {
+	out := []api.Condition{}
+	for _, c := range all {
+		if c.Type != "" {
+			out = append(out, api.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return out
+}
+
+// More is the sentence about what is left out of a list; empty: nothing is.
+func More(left int, of string) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d more %s are not shown", left, of)
 }

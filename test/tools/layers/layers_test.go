@@ -57,6 +57,7 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/provider/helm/render", imported: ours("engine"), list: "providers"},
 		{folder: "cmd/orkestra/app", imported: ours("engine/provider/helm"), list: "drivers"},
 		{folder: "engine/web/person", imported: ours("engine/web/api"), list: "webperson"},
+		{folder: "engine/web/manual", imported: ours("engine/pipeline"), list: "webmanual"},
 		{folder: "engine/web/signin", imported: ours("engine/web/view"), list: "websignin"},
 		{folder: "engine/web", imported: ours("engine/web/signin"), list: "webrows"},
 		{folder: "controllers/serve", imported: "github.com/coreos/go-oidc/v3/oidc", list: "oidc"},

@@ -41,6 +41,9 @@ type Things struct {
 	Share float64 ` + "`json:\"share\"`" + `
 }
 
+// Asked is the answer to POST /api/v1/things. Its body is a Base.
+type Asked struct{}
+
 // Change is what the stream GET /api/v1/stream tells: news.
 type Change struct{}
 
@@ -71,6 +74,10 @@ export interface Things extends Base {
   share: number;
 }
 
+/** Asked is the answer to POST /api/v1/things. Its body is a Base. */
+export interface Asked {
+}
+
 /** Change is what the stream GET /api/v1/stream tells: news. */
 export interface Change {
 }
@@ -83,6 +90,7 @@ export interface Problem {
 const wantDocument = `{
   "components": {
     "schemas": {
+      "Asked": {"description": "Asked is the answer to POST /api/v1/things. Its body is a Base.", "properties": {}, "type": "object"},
       "Base": {
         "description": "Base is below.",
         "properties": {"name": {"description": "Name of it.", "type": "string"}},
@@ -124,6 +132,18 @@ const wantDocument = `{
           "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
         },
         "summary": "Things is the answer to GET /api/v1/boxes/{box}/things: a page."
+      }
+    },
+    "/api/v1/things": {
+      "post": {
+        "operationId": "Asked",
+        "parameters": [],
+        "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Base"}}}, "required": true},
+        "responses": {
+          "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Asked"}}}, "description": "The answer."},
+          "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
+        },
+        "summary": "Asked is the answer to POST /api/v1/things. Its body is a Base."
       }
     },
     "/api/v1/stream": {

@@ -22,7 +22,12 @@ func openAPI(types []typeOf) (object, error) {
 	}
 	paths := object{}
 	for _, r := range routesOf(types) {
-		paths[r.path] = object{"get": operation(r)}
+		at, known := paths[r.path].(object)
+		if !known {
+			at = object{}
+			paths[r.path] = at
+		}
+		at[r.method] = operation(r)
 	}
 	return object{
 		"openapi": "3.1.0",
@@ -51,13 +56,17 @@ func operation(r route) object {
 	if r.isStream {
 		media = "text/event-stream"
 	}
-	return object{
+	out := object{
 		"operationId": r.answer, "summary": r.doc, "parameters": parameters,
 		"responses": object{
 			"200":     object{"description": "The answer.", "content": content(media, r.answer)},
 			"default": object{"description": "What is wrong.", "content": content("application/problem+json", "Problem")},
 		},
 	}
+	if r.body != "" {
+		out["requestBody"] = object{"required": true, "content": content("application/json", r.body)}
+	}
+	return out
 }
 
 func content(media, schema string) object {

@@ -12,9 +12,10 @@ const (
 
 // route is one question that the API answers.
 type route struct {
-	path, answer, doc string
-	parameters        []parameter
-	isStream          bool
+	method, path, answer, doc string
+	body                      string // the type of what is sent; empty: nothing is
+	parameters                []parameter
+	isStream                  bool
 }
 
 type parameter struct {
@@ -23,7 +24,8 @@ type parameter struct {
 }
 
 var (
-	pathIn     = regexp.MustCompile(`GET (/api/v1[\w/{}]*)`)
+	pathIn     = regexp.MustCompile(`(GET|POST) (/api/v1[\w/{}]*)`)
+	bodyIn     = regexp.MustCompile(`Its body is an? (\w+)`)
 	nameInPath = regexp.MustCompile(`\{(\w+)\}`)
 	// One parameter, and what stands in brackets after it.
 	oneParameter = regexp.MustCompile(`(\w+)(?: \(([^)]*)\))?(?:, |\.)`)
@@ -38,7 +40,10 @@ func routesOf(types []typeOf) []route {
 			continue
 		}
 		doc, query, _ := strings.Cut(t.doc, " Parameters: ")
-		r := route{path: found[1], answer: t.name, doc: doc, isStream: strings.Contains(t.doc, "the stream GET")}
+		r := route{method: strings.ToLower(found[1]), path: found[2], answer: t.name, doc: doc, isStream: strings.Contains(t.doc, "the stream GET")}
+		if body := bodyIn.FindStringSubmatch(t.doc); body != nil {
+			r.body = body[1]
+		}
 		for _, p := range nameInPath.FindAllStringSubmatch(r.path, -1) {
 			r.parameters = append(r.parameters, parameter{name: p[1], in: inPath})
 		}

@@ -31,6 +31,11 @@ const pages = {
   "problem-500": "/boxes/broken",
   "problem-502": "/boxes/behind/resources",
   lost: "/no/such/page",
+  plan: "/plan",
+  reference: "/reference?text=trim",
+  "reference-tried": "/reference?box=websites&namespace=shop&name=checkout&text=deployments",
+  "plan-wrong": "/plan?box=hostile",
+  "plan-rendered": "/plan?box=greetings&namespace=shop&name=checkout",
   "resource-long": "/boxes/websites/resources/shop/long",
 };
 
@@ -64,6 +69,17 @@ async function judge(name, path, settings) {
   await page.look(settings);
   await page.open(address + path);
   await page.until("document.querySelector('h1') !== null && !document.querySelector('.loading')", `${name} is shown`);
+  if (path.startsWith("/plan?")) {
+    await page.until("document.querySelector('#plan-boxes').value !== ''", "the YAML of the box is in the text");
+    await page.eval("document.querySelector('button.primary').click(); true");
+    await page.until("document.querySelector('.outcome') !== null", "what comes of it");
+  }
+  if (name.startsWith("reference-tried")) {
+    await page.eval(`const area = document.querySelector("#try-text"); area.value = "{{ .spec.image }}"; area.dispatchEvent(new Event("input", { bubbles: true })); true`);
+    await page.until("!document.querySelector('button.primary').disabled", "what is tried is in the text");
+    await page.eval("document.querySelector('button.primary').click(); document.querySelector('.kinds details summary').click(); true");
+    await page.until("document.querySelector('.tried') !== null && document.querySelector('.fields') !== null", "what it gives, and the fields of a kind");
+  }
   await writeFile(join(folder, `${name}.png`), await page.shot(true));
   await page.eval(axe + "; true");
   const found = JSON.parse(

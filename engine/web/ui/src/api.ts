@@ -1,5 +1,245 @@
 // make generate writes this file from engine/web/api.
 
+/** CompileQuestion asks what is wrong with boxes. */
+export interface CompileQuestion {
+  /** Boxes is YAML or JSON, of at most 50 documents: OperatorBoxes, and beside them CRDs that the cluster does not have, or not yet. Other objects are ignored. */
+  boxes: string;
+}
+
+/** Compiled is the answer to POST /api/v1/compile: what is wrong with boxes, as orkestra validate finds it. Its body is a CompileQuestion. Nothing is written. */
+export interface Compiled {
+  /** Valid says that there is a box, and nothing is wrong. */
+  valid: boolean;
+  /** Documents are the boxes, and what can't be read. */
+  documents: CheckedDocument[];
+}
+
+/** CheckedDocument is what there is to say of a box, or of a document that is none because it can't be read. */
+export interface CheckedDocument {
+  /** Subject names it, such as OperatorBox "website"; empty where it can't be read. */
+  subject?: string;
+  /** Valid says that there is no mistake. Revision is the one that the box has in a cluster then. */
+  valid: boolean;
+  /** Valid says that there is no mistake. Revision is the one that the box has in a cluster then. */
+  revision?: string;
+  /** Mistakes in the order of their lines; at most 100. */
+  mistakes: Mistake[];
+  /** Notes are things to know that are no mistakes. */
+  notes?: string[];
+}
+
+/** Mistake is one thing that is wrong in a text. */
+export interface Mistake {
+  /** Path of the field; empty where the text can't be read. */
+  path?: string;
+  /** Message says what is wrong with it, and what to do. */
+  message: string;
+  /** Line and Column of the text, from 1; absent where they are not known. */
+  line?: number;
+  /** Line and Column of the text, from 1; absent where they are not known. */
+  column?: number;
+}
+
+/** RenderQuestion asks what the cluster would get for a resource. The resource is given as text, or by its name. */
+export interface RenderQuestion {
+  /** Boxes is as for CompileQuestion. */
+  boxes: string;
+  /** Resource is YAML or JSON of a resource that one of the boxes serves. What else stands there is taken for what the cluster has. */
+  resource?: string;
+  /** Of is a resource of the cluster, which is read with the rights of who asks, and its children with it. */
+  of?: ResourceOf;
+  /** Rest is YAML or JSON of what else the cluster has: objects that the box reads, children with their status, and the answers of external calls, of the webhook and of providers, as orkestra render has them by --with. */
+  rest?: string;
+}
+
+/** ResourceOf names a resource of a running box. */
+export interface ResourceOf {
+  /** Box of the resource. */
+  box: string;
+  /** Namespace and Name of the resource; without a namespace for a kind that has none. */
+  namespace?: string;
+  /** Namespace and Name of the resource; without a namespace for a kind that has none. */
+  name: string;
+}
+
+/** Rendered is the answer to POST /api/v1/render: what the cluster would get for resources, as orkestra render makes it. Its body is a RenderQuestion. Nothing is written, and nothing is called. */
+export interface Rendered {
+  /** Compiled is what is wrong with the boxes. Where something is, nothing is rendered. */
+  compiled: Compiled;
+  /** Resources that were rendered. */
+  resources: RenderedResource[];
+  /** Notes are sentences on what could not be known. */
+  notes?: string[];
+}
+
+/** RenderedResource is what the cluster would get for one resource. */
+export interface RenderedResource {
+  /** Kind, Namespace and Name of the resource. */
+  kind: string;
+  /** Kind, Namespace and Name of the resource. */
+  namespace?: string;
+  /** Kind, Namespace and Name of the resource. */
+  name: string;
+  /** Mistakes are why the API server would not store it. Nothing else is known then. */
+  mistakes?: Mistake[];
+  /** Objects are its children, and the patches of objects of others, in the order in which they are made; at most 500. */
+  objects: RenderedObject[];
+  /** Conditions that it would have. */
+  conditions: Condition[];
+  /** Waits say what it waits for. */
+  waits?: string[];
+  /** Error is what would end the reconcile; empty: nothing. */
+  error?: string;
+  /** Notes are sentences on what could not be known, and on what would be told by events. */
+  notes?: string[];
+}
+
+/** RenderedObject is one object that the cluster would get. */
+export interface RenderedObject {
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  apiVersion: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  kind: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  namespace?: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  name: string;
+  /** Patch says that only these fields are set, of an object of others that must exist. */
+  patch?: boolean;
+  /** YAML of the object. What a Secret holds is masked. */
+  yaml: string;
+}
+
+/** Vocabulary is the answer to GET /api/v1/reference: what may stand in boxes. */
+export interface Vocabulary {
+  /** Functions of templates, in the order of the reference page. */
+  functions: Function[];
+  /** Operators of conditions. */
+  operators: Operator[];
+  /** Kinds that have a key in a resource group. */
+  kinds: KindKey[];
+}
+
+/** Function is one that templates may call. */
+export interface Function {
+  /** Name of the function, and other names of it. */
+  name: string;
+  /** Name of the function, and other names of it. */
+  aliases?: string[];
+  /** Group is the heading under which it stands. */
+  group: string;
+  /** Usage shows the arguments, such as trimSuffix SUFFIX TEXT; Doc says what it gives. */
+  usage: string;
+  /** Usage shows the arguments, such as trimSuffix SUFFIX TEXT; Doc says what it gives. */
+  doc: string;
+  /** Example is a whole template, and Result what it gives, as text. */
+  example: string;
+  /** Example is a whole template, and Result what it gives, as text. */
+  result: string;
+}
+
+/** Operator is one of conditions. */
+export interface Operator {
+  /** Name of the operator, and the key that is its short form. */
+  name: string;
+  /** Name of the operator, and the key that is its short form. */
+  short: string;
+  /** Wants is how messages say what is wanted, before the value: more than. */
+  wants: string;
+  /** Absent is the answer where the field is absent. */
+  absent: boolean;
+  /** Types are the values of valueType that mean something here. */
+  types?: string[];
+  /** Clock says that the answer changes with the time. */
+  clock?: boolean;
+}
+
+/** KindKey is a key of resource groups. */
+export interface KindKey {
+  /** Key in a resource group, such as deployments. */
+  key: string;
+  /** Kind and APIVersion of what is made; empty where the declaration says it. */
+  kind?: string;
+  /** Kind and APIVersion of what is made; empty where the declaration says it. */
+  apiVersion?: string;
+  /** Namespaced says that the objects live in namespaces. */
+  namespaced?: boolean;
+  /** Text says what declarations make. */
+  text?: string;
+}
+
+/** Fields is the answer to GET /api/v1/reference/{path}: what may stand in a declaration, or in a field of one, as orkestra explain says it. The path is a key and names of fields, such as deployments.probes. */
+export interface Fields {
+  /** Path that was asked for. */
+  path: string;
+  /** Type and Text of the field, or of the kind. */
+  type?: string;
+  /** Type and Text of the field, or of the kind. */
+  text?: string;
+  /** Fields below it, and those that all declarations have. */
+  fields: Field[];
+  /** Fields below it, and those that all declarations have. */
+  common?: Field[];
+}
+
+/** Field is one field. */
+export interface Field {
+  /** Name and Type of the field. */
+  name: string;
+  /** Name and Type of the field. */
+  type: string;
+  /** Text says what it means. */
+  text?: string;
+  /** Required says that it must be there; Default is what counts where it is absent. */
+  required?: boolean;
+  /** Required says that it must be there; Default is what counts where it is absent. */
+  default?: string;
+  /** Example is the field with a value, in YAML. */
+  example?: string;
+  /** Below says that there are fields below it. */
+  below?: boolean;
+}
+
+/** TryQuestion asks what a template gives, or whether a condition holds, for a resource. One of them is given. */
+export interface TryQuestion {
+  /** Of is the resource, which is read with the rights of who asks, and its children and what its box reads with it. */
+  of: ResourceOf;
+  /** Template is one, such as {{ .spec.image | upper }}. */
+  template?: string;
+  /** Condition is one as YAML, such as {field: spec.replicas, greaterThan: 1}. */
+  condition?: string;
+}
+
+/** Tried is the answer to POST /api/v1/try: what a template gives, or whether a condition holds. Its body is a TryQuestion. Nothing is written. */
+export interface Tried {
+  /** Mistake is why it does not compile, or what evaluating it ended with; empty: it could be evaluated. */
+  mistake?: string;
+  /** Path is that of the field of the condition that the mistake is about. */
+  path?: string;
+  /** Type of what the template gives, such as string, and Value as YAML; at most 64 KiB. */
+  type?: string;
+  /** Type of what the template gives, such as string, and Value as YAML; at most 64 KiB. */
+  value?: string;
+  /** Verdict is that of the condition. */
+  verdict?: Verdict;
+  /** Reads are the paths that it may read. */
+  reads?: string[];
+  /** Notes are sentences on what could not be known. */
+  notes?: string[];
+}
+
+/** Verdict is whether a condition holds. */
+export interface Verdict {
+  /**  */
+  holds: boolean;
+  /** Field, Wanted and Actual are what a status would show. */
+  field: string;
+  /** Field, Wanted and Actual are what a status would show. */
+  wanted?: string;
+  /** Field, Wanted and Actual are what a status would show. */
+  actual?: string;
+}
+
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
 export interface Fleet {
   /** Manager says whether one is at work. */

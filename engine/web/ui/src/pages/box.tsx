@@ -1,7 +1,7 @@
 import type { BoxDetail } from "../api";
 import { useAnswer, type Answer } from "../live/answer";
 import { useSay } from "../live/say";
-import { paths } from "../route";
+import { paths, withQuery } from "../route";
 import { texts } from "../texts";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
@@ -27,6 +27,7 @@ export function BoxPage({ box }: { box: string }) {
       <div class="headline">
         <Heading of={box} />
         {data && <StateMark of={data.state} />}
+        <a class="onward" href={withQuery(paths.plan(), { box })}>{texts.plan.ofBox}</a>
       </div>
       <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>

@@ -1,7 +1,7 @@
 import type { Resource } from "../api";
 import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
-import { paths } from "../route";
+import { paths, withQuery } from "../route";
 import { texts } from "../texts";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
@@ -32,6 +32,8 @@ export function ResourcePage({ box, namespace, name }: Props) {
       <div class="headline">
         <Heading of={nameOf({ namespace, name })} />
         {data && <StateMark of={data.state} />}
+        <a class="onward" href={withQuery(paths.plan(), { box, namespace, name })}>{texts.plan.ofResource}</a>
+        <a href={withQuery(paths.reference(), { box, namespace, name })}>{texts.try.ofResource}</a>
       </div>
       <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>

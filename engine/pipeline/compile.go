@@ -83,7 +83,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.plan.Status, c.plan.Conditions = c.plan.outcome.Writer, c.plan.outcome.Conditions()
 	c.code.CheckBy(c.plan.outcome.CheckCode)
 	c.rollback()
-	c.cross, c.external = outside.Compile(c.Box)
+	c.cross, c.external, c.plan.sources = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
 	var unchecked string
 	if c.plan.providers, unchecked = providers.Compile(c.Box, c.declared); unchecked != "" {

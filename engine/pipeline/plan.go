@@ -23,8 +23,10 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/graph"
 	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
+	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
@@ -68,6 +70,7 @@ type Plan struct {
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
 	providers  *providers.Plan
+	sources    []outside.Source
 }
 
 // Retained are the kinds whose objects the plan reads without owning them, and those that a hook may read when it likes.
@@ -82,6 +85,23 @@ func (p *Plan) Retained() []schema.GroupVersionKind {
 func (p *Plan) Declared() []*declare.Declaration {
 	return slices.Concat(p.declared.Live, p.declared.Patches)
 }
+
+// Steps names what a reconcile goes through, in this order, each once.
+func (p *Plan) Steps() []string {
+	out := []string{stage.StepGather}
+	if p.Constructor != nil {
+		out = append(out, stage.StepConstructor)
+	}
+	for _, s := range p.stages {
+		if !slices.Contains(out, s.Name()) {
+			out = append(out, s.Name())
+		}
+	}
+	return append(out, stage.StepStatus)
+}
+
+// Graph says what depends on what of all that the box declares.
+func (p *Plan) Graph() graph.Graph { return graph.Of(p.declared, p.sources, p.providers.Declared()) }
 
 // NextToGo gives those of the children that are to go that may be deleted now.
 func (p *Plan) NextToGo(going []*unstructured.Unstructured) []*unstructured.Unstructured {

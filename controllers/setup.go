@@ -256,7 +256,7 @@ func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, r
 	}
 	source := serve.NewSource(serve.Ports{
 		Own: c, Informers: mgr.GetCache(), Caches: eng.Caches(), Mapper: eng.Mapper(), Rights: person.NewRights(c, o.Clock), Namespace: o.Namespace,
-		History: remembered, Leading: eng.Leading, Clock: o.Clock,
+		Live: mgr.GetAPIReader(), Reviews: access.NewReviews(c, o.Clock), History: remembered, Leading: eng.Leading, Clock: o.Clock,
 	})
 	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
 	if err != nil {

@@ -2,7 +2,6 @@ package center
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +15,6 @@ import (
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/view"
 )
-
-// ErrNoEvents is the error of ports that know no events.
-var ErrNoEvents = errors.New("they are not read here: see kubectl events, or orkestra ui")
 
 // Resource gives one resource of a box. The namespace is empty for a kind that has none.
 func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) (*api.Resource, error) {
@@ -53,9 +49,14 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 			objects[child.GetUID()] = true
 		}
 	}
-	if out.Events, err = c.Events(ctx, namespace, objects); err != nil {
-		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
+	var note string
+	if out.Events, note, err = c.Events(ctx, namespace, objects); err != nil {
+		note = "Events are not known: " + err.Error()
 	}
+	if note != "" {
+		out.Notes = append(out.Notes, note)
+	}
+	out.Snapshots = c.snapshots(ctx, box, live)
 	return out, nil
 }
 

@@ -4,7 +4,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/look"
@@ -40,8 +40,12 @@ type Ports struct {
 	Caches *look.Caches
 	// Mapper resolves kinds.
 	Mapper meta.RESTMapper
+	// Live reads from the API server: events and revisions, each list for those who may read it, and kept for ten seconds.
+	Live client.Reader
 	// Rights of people.
 	Rights *person.Rights
+	// Reviews of what boxes may do. They are the page's own: what the boxes themselves believe must not change because somebody looks.
+	Reviews *access.Reviews
 	// History remembers what this process did.
 	History *history.History
 	// Namespace is the manager's own.
@@ -56,8 +60,10 @@ type Ports struct {
 type Source struct {
 	Ports
 
-	tables   *tables
-	troubles *troubles
+	tables    *tables
+	troubles  *troubles
+	events    *center.Events
+	revisions *center.Kept[[]appsv1.ControllerRevision]
 }
 
 var _ web.Source = (*Source)(nil)
@@ -66,6 +72,7 @@ var _ web.Source = (*Source)(nil)
 func NewSource(p Ports) *Source {
 	s := &Source{Ports: p}
 	s.tables, s.troubles = newTables(s), newTroubles(s)
+	s.events, s.revisions = center.NewEvents(p.Live, p.Clock), center.NewKept[[]appsv1.ControllerRevision](p.Clock, keptLife, maxRevised)
 	return s
 }
 
@@ -82,15 +89,10 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 	return &center.Center{Ports: center.Ports{
 		Own: own{r}, Clock: s.Clock, Person: api.Person{Name: who.Name, Groups: who.Groups},
 		Inspecting: inspect.NewSession(inspect.Ports{Objects: r, Own: own{r}, Mapper: s.Mapper, Plans: plans{s.Caches}, ManagerNamespace: s.Namespace}),
-		Revisions:  func(context.Context, string) ([]appsv1.ControllerRevision, error) { return nil, errNoRevisions },
-		Events: func(context.Context, string, map[types.UID]bool) ([]api.Event, error) {
-			return []api.Event{}, center.ErrNoEvents
-		},
-		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
+		Revisions:  r.revisions, Events: r.events,
+		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour, Steps: s.steps, Granted: s.granted,
 	}}, nil
 }
-
-var errNoRevisions = errors.New("the manager keeps revisions and does not read them for the page: see orkestra ui")
 
 // manager says who answers. One that leads is at work, and one that follows knows what the leader has written.
 func (s *Source) manager(context.Context) (api.Manager, error) {
@@ -161,6 +163,42 @@ func (s *Source) Search(ctx context.Context, q rows.Search) (*api.Found, error) 
 		return nil, err
 	}
 	return c.Search(ctx, q)
+}
+
+// Graph implements web.Source.
+func (s *Source) Graph(ctx context.Context, box string) (*api.Graph, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Graph(ctx, box)
+}
+
+// Dependencies implements web.Source.
+func (s *Source) Dependencies(ctx context.Context, box string) (*api.Dependencies, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Dependencies(ctx, box)
+}
+
+// NeededRights implements web.Source.
+func (s *Source) NeededRights(ctx context.Context, box string) (*api.Rights, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.NeededRights(ctx, box)
+}
+
+// Difference implements web.Source.
+func (s *Source) Difference(ctx context.Context, box, from, to string) (*api.Difference, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Difference(ctx, box, from, to)
 }
 
 // Resource implements web.Source.

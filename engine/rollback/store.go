@@ -77,10 +77,15 @@ func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
 		}
 		entries = append(entries, e)
 	}
+	sortEntries(entries)
+	return entries
+}
+
+// sortEntries puts the newest first.
+func sortEntries(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(numberOf(b.Object), numberOf(a.Object)), cmp.Compare(trust(b), trust(a)), cmp.Compare(a.Object.GetName(), b.Object.GetName()))
 	})
-	return entries
 }
 
 // Prepare reads the key where that has failed before. An error is not lost: Newest and Named tell of it.

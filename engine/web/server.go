@@ -21,6 +21,7 @@ type Source interface {
 	Lists
 	// Box gives one box.
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
+	Details
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
 	Changes
@@ -34,6 +35,18 @@ type Lists interface {
 	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Search gives the resources of all boxes in which a text is found.
 	Search(ctx context.Context, q rows.Search) (*api.Found, error)
+}
+
+// Details are what else there is to know of one box.
+type Details interface {
+	// Graph says what depends on what of all that a box declares.
+	Graph(ctx context.Context, box string) (*api.Graph, error)
+	// Dependencies are the boxes that one waits for, and those that wait for it.
+	Dependencies(ctx context.Context, box string) (*api.Dependencies, error)
+	// NeededRights says what a box needs to be allowed, and what of it is missing.
+	NeededRights(ctx context.Context, box string) (*api.Rights, error)
+	// Difference says what differs between two revisions of a box; without to, from the spec of today.
+	Difference(ctx context.Context, box, from, to string) (*api.Difference, error)
 }
 
 // Changes are told to open pages.
@@ -73,6 +86,10 @@ func New(c Config) *Server {
 	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/graph", s.graph)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/dependencies", s.dependencies)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/rights", s.rights)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/difference", s.difference)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
 	s.mux.HandleFunc("GET /api/v1/session", s.session)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheRightsOfThePage: it asks who somebody is and what they may do, and reads nothing for them.
+// TestTheRightsOfThePage: it asks who somebody is and what they may do, and lists events for them, which no cache has.
 func TestTheRightsOfThePage(t *testing.T) {
 	g := NewWithT(t)
 	for _, object := range helm(t, "web.enabled=true").ofKind("ClusterRole") {
@@ -27,6 +27,7 @@ func TestTheRightsOfThePage(t *testing.T) {
 		g.Expect(rules).To(ConsistOf(
 			map[string]any{"apiGroups": []any{"authentication.k8s.io"}, "resources": []any{"tokenreviews"}, "verbs": []any{"create"}},
 			map[string]any{"apiGroups": []any{"authorization.k8s.io"}, "resources": []any{"subjectaccessreviews"}, "verbs": []any{"create"}},
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"events"}, "verbs": []any{"list"}},
 		))
 		return
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/value"
@@ -54,6 +56,48 @@ func changes(before, after []byte) []string {
 		out = append(out[:maxChanges], fmt.Sprintf("and %d more", len(out)-maxChanges))
 	}
 	return out
+}
+
+// maxFields is how many fields of a difference are shown, and maxField how much of the value of one, in characters.
+const maxFields, maxField = 500, 2000
+
+// Difference is what differs between two kept specs, as they are stored. An error says which of them can't be read.
+func Difference(from, to string, before, after []byte) (*api.Difference, error) {
+	var a, b any
+	if err := json.Unmarshal(before, &a); err != nil {
+		return nil, fmt.Errorf("what is kept as %q can't be read: %w", from, err)
+	}
+	if err := json.Unmarshal(after, &b); err != nil {
+		return nil, fmt.Errorf("what is kept as %q can't be read: %w", to, err)
+	}
+	out := &api.Difference{From: from, To: to}
+	out.Changes, out.More = Fields(a, b, maxFields)
+	return out, nil
+}
+
+// Fields gives the fields in which two values differ, in the order of their paths, and how many there are beyond most.
+func Fields(before, after any, most int) (changes []api.FieldChange, more int) {
+	changes = []api.FieldChange{}
+	differ("", before, after, func(path string, a, b any) {
+		if len(changes) == most {
+			more++
+			return
+		}
+		changes = append(changes, api.FieldChange{Field: path, Before: valueText(a), After: valueText(b)})
+	})
+	return changes, more
+}
+
+// valueText is a value as YAML, cut where it is long; nil: the field is not there.
+func valueText(v any) *string {
+	if _, gone := v.(absent); gone {
+		return nil
+	}
+	written, err := yaml.Marshal(v)
+	if err != nil {
+		return new("?")
+	}
+	return new(cut(strings.TrimSuffix(string(written), "\n"), maxField))
 }
 
 // absent stands for a field that is not there.
@@ -121,8 +165,13 @@ func short(v any) string {
 	if err != nil {
 		return "?"
 	}
-	if runes := []rune(string(text)); len(runes) > maxValue {
-		return string(runes[:maxValue]) + "…"
+	return cut(string(text), maxValue)
+}
+
+// cut is a text up to so many characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
 	}
-	return string(text)
+	return text
 }

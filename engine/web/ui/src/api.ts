@@ -1,5 +1,233 @@
 // make generate writes this file from engine/web/api.
 
+/** Dependencies is the answer to GET /api/v1/boxes/{box}/dependencies: the boxes that this one waits for and those that wait for it, also by way of others, as their specs say it. */
+export interface Dependencies {
+  /** Nodes are the boxes, the one that was asked for first, the others by how far they are from it; at most 60. */
+  nodes: DependencyNode[];
+  /** Edges between these boxes. */
+  edges: DependencyEdge[];
+  /** More counts the boxes that are left out. */
+  more?: number;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** DependencyNode is a box, or a CRD that another operator runs and that has a CRDHealth. */
+export interface DependencyNode {
+  /** Box is its name. */
+  box: string;
+  /** State of it; Unknown where nobody has said it, or it may not be seen. */
+  state: State;
+  /** IsBox says that it is a box which may be seen. Otherwise it is one of another operator, is not there, or may not be seen. */
+  isBox?: boolean;
+  /** Resources counts those of the box that fail. */
+  failing?: number;
+}
+
+/** DependencyEdge says that one box waits for another. */
+export interface DependencyEdge {
+  /** From is the box that is waited for, To the one that waits. */
+  from: string;
+  /** From is the box that is waited for, To the one that waits. */
+  to: string;
+  /** Condition that From must have reached, such as Healthy. */
+  condition: string;
+  /** Met is True, False, or Unknown where nobody has said it. */
+  met: string;
+  /** Ring says that From waits for To as well, if only by way of others: none of them begins. */
+  ring?: boolean;
+}
+
+/** Difference is the answer to GET /api/v1/boxes/{box}/difference: what differs between two revisions of a box that are kept, or one of them and the spec of today. Parameters: from, to (names of revisions; without to the spec of today). */
+export interface Difference {
+  /** From and To are the revisions; To is empty for the spec of today. */
+  from: string;
+  /** From and To are the revisions; To is empty for the spec of today. */
+  to?: string;
+  /** Changes by their fields; at most 500. */
+  changes: FieldChange[];
+  /** More counts the changes that are left out. */
+  more?: number;
+}
+
+/** FieldChange is one field that differs. */
+export interface FieldChange {
+  /** Field is its path. */
+  field: string;
+  /** Before and After are its values as YAML, cut where they are long; absent where the field is not there. */
+  before?: string;
+  /** Before and After are its values as YAML, cut where they are long; absent where the field is not there. */
+  after?: string;
+}
+
+/** Graph is the answer to GET /api/v1/boxes/{box}/graph: what the revision of a box that runs declares, and what of it depends on what. */
+export interface Graph {
+  /** Revision that declares it; empty where none runs. */
+  revision?: string;
+  /** Nodes in the order of the box; at most 300. */
+  nodes: GraphNode[];
+  /** Edges between these nodes. */
+  edges: GraphEdge[];
+  /** More counts the nodes that are left out. */
+  more?: number;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** GraphNode is one thing that a box declares. */
+export interface GraphNode {
+  /** Path is its place in the box, which no other node has. */
+  path: string;
+  /** Label names it as messages do. */
+  label: string;
+  /** Group is that of declarations which it stands in (onCreate, onReconcile, onDelete, onRollback), or cross, external, providers, patches or hook. */
+  group: string;
+  /** Kind of its object; of what cross reads; the method and host of a call; the provider and its kind. */
+  kind?: string;
+  /** Box whose resources cross reads; empty: none. */
+  box?: string;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  gated?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  loop?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  optional?: boolean;
+}
+
+/** GraphEdge says that one node depends on another. */
+export interface GraphEdge {
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  from: string;
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  to: string;
+  /** Ways in which it does: gate (its conditions read it), after, templates (they read it), default (fields that are left out are taken from it). */
+  ways: string[];
+  /** Fields that conditions read; at most 5. */
+  fields?: string[];
+  /** Ring says that From depends on To as well, if only by way of others. */
+  ring?: boolean;
+}
+
+/** Rights is the answer to GET /api/v1/boxes/{box}/rights: what a box needs to be allowed, by its status, and what of it is missing now. */
+export interface Rights {
+  /** Account as which the box acts, as namespace/name; empty: the manager. */
+  account?: string;
+  /** Rights that are needed, those that are missing first; at most 300. */
+  rights: NeededRight[];
+  /** Missing counts those of them that are. */
+  missing: number;
+  /** More counts the rights that are left out. */
+  more?: number;
+  /** Notes are sentences on what is not known, and on how to grant what is missing. */
+  notes?: string[];
+}
+
+/** NeededRight is what may be done with one resource. */
+export interface NeededRight {
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  verbs: string[];
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  missing?: string[];
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  group?: string;
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  resource: string;
+  /** Namespace of the objects; empty: all. */
+  namespace?: string;
+  /** Name of the one object; empty: every one. */
+  name?: string;
+  /** Unknown says that the API server was not asked, or did not answer. */
+  unknown?: boolean;
+}
+
+/** Snapshots say what a resource goes back to when its box rolls it back. */
+export interface Snapshots {
+  /** Back says that it is rolled back now, from what, and why; absent: it is not. */
+  back?: RolledBackTo;
+  /** Kept are those that are there, the newest first. The first one is what it would go back to. */
+  kept: Snapshot[];
+  /** Note says in a sentence why they are not known. */
+  note?: string;
+}
+
+/** Snapshot is a resource as it was when it last succeeded. */
+export interface Snapshot {
+  /** Name of the ControllerRevision that holds it. */
+  name: string;
+  /** Generation of the resource, and Revision of its box, under which it succeeded. */
+  generation: number;
+  /** Generation of the resource, and Revision of its box, under which it succeeded. */
+  revision: string;
+  /** Taken is when. */
+  taken: string;
+  /** Current says that the resource is rolled back to it. */
+  current?: boolean;
+  /** Changes are the fields of the spec of today that would be others; at most 100. */
+  changes: FieldChange[];
+  /** Changes are the fields of the spec of today that would be others; at most 100. */
+  more?: number;
+}
+
+/** RolledBackTo says what a resource was rolled back from. */
+export interface RolledBackTo {
+  /** Since is when, and Count how often from this generation. */
+  since: string;
+  /** Since is when, and Count how often from this generation. */
+  count: number;
+  /** Generation that failed, and Revision of the box under which it did. */
+  generation: number;
+  /** Generation that failed, and Revision of the box under which it did. */
+  revision: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  step: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  reason?: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  message: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  trigger: string;
+  /** Held says that it stays so until something is changed; Next says what ends it. */
+  held?: boolean;
+  /** Held says that it stays so until something is changed; Next says what ends it. */
+  next: string;
+}
+
+/** Steps are what a reconcile of a box goes through, and what each step did in the last hour, as the manager that leads remembers it. */
+export interface Steps {
+  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
+  since?: string;
+  /** Note says in a sentence why nothing is remembered. */
+  note?: string;
+  /** Steps in the order in which they run. */
+  steps: Step[];
+}
+
+/** Step is one of them. */
+export interface Step {
+  /** Name of the step, such as validation. */
+  name: string;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  runs: number;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  failures: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  mean: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  longest: number;
+  /** LastFailure is the last reconcile that failed in it. */
+  lastFailure?: StepFailure;
+}
+
+/** StepFailure is a reconcile that failed in a step. */
+export interface StepFailure {
+  /** Time when the reconcile began. */
+  time: string;
+  /** Resource that failed. */
+  resource: Reference;
+  /** Message is the error. */
+  message: string;
+}
+
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
 export interface Fleet {
   /** Manager says whether one is at work. */
@@ -159,6 +387,8 @@ export interface BoxDetail extends Box {
   conditions: Condition[];
   /** Conditions of the box, and of its CRDHealth. */
   healthConditions: Condition[];
+  /** Cycle is what a reconcile goes through, and how each step fared. */
+  cycle: Steps;
   /** Failing are the ten worst of the resources that fail. */
   failing: FailingResource[];
   /** Overdue are resources whose reconciles do not end. */
@@ -361,6 +591,8 @@ export interface Resource extends Row {
   conditions: Condition[];
   /** History has its last reconciles. */
   history: History;
+  /** Snapshots that it can go back to; absent where its box rolls nothing back. */
+  snapshots?: Snapshots;
   /** Events of the API server about it and its children, the newest first; at most 50. */
   events: Event[];
   /** YAML without managed fields. What a Secret holds is masked. */

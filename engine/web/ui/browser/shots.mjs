@@ -17,6 +17,7 @@ const pages = {
   box: "/boxes/websites",
   "box-hostile": "/boxes/hostile",
   "box-well": "/boxes/greetings",
+  "box-crowded": "/boxes/crowded",
   resources: "/boxes/websites/resources",
   "resources-failing": "/boxes/websites/resources?state=Failing&sort=-age",
   "resources-hostile": "/boxes/hostile/resources",

@@ -39,6 +39,10 @@ const e = encodeURIComponent;
 export const paths = {
   fleet: () => "/",
   box: (box: string) => `/boxes/${e(box)}`,
+  graph: (box: string) => `/boxes/${e(box)}/graph`,
+  dependencies: (box: string) => `/boxes/${e(box)}/dependencies`,
+  rights: (box: string) => `/boxes/${e(box)}/rights`,
+  difference: (box: string) => `/boxes/${e(box)}/difference`,
   resources: (box: string) => `/boxes/${e(box)}/resources`,
   resource: (box: string, namespace: string | undefined, name: string) => `/boxes/${e(box)}/resources/${e(namespace || "-")}/${e(name)}`,
 };

@@ -28,7 +28,7 @@ const fleet = (): Fleet => ({
 });
 
 const box = (): BoxDetail => ({
-  ...fleet().boxes[1]!, conditions: [], healthConditions: [{ type: "Healthy", status: "False", since: minutesAgo(22) }], declarations: [], revisions: [], yaml: "kind: OperatorBox",
+  ...fleet().boxes[1]!, conditions: [], healthConditions: [{ type: "Healthy", status: "False", since: minutesAgo(22) }], declarations: [], revisions: [], cycle: { steps: [] }, yaml: "kind: OperatorBox",
   failing: [{ namespace: "shop", name: "cart", consecutiveFailures: 4, message: "m".repeat(10_000), since: minutesAgo(7) }],
 });
 

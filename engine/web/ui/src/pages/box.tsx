@@ -9,12 +9,16 @@ import { Notes } from "../parts/notes";
 import { Breadcrumb, Heading, Section } from "../parts/page";
 import { StateMark } from "../parts/state";
 import { Yaml } from "../parts/yaml";
-import { Declarations, Dependencies, Overdue } from "./box-lists";
+import { CycleSteps } from "./box-cycle";
+import { Declarations } from "./box-declarations";
+import { BoxDependencies } from "./box-dependencies";
+import { Overdue } from "./box-lists";
 import { BoxFacts } from "./box-facts";
 import { FailingResources } from "./box-failing";
 import { BoxHeadline } from "./box-headline";
 import { LastHour } from "./box-hour";
 import { Revisions } from "./box-revisions";
+import { BoxRights } from "./box-rights";
 
 export function BoxPage({ box }: { box: string }) {
   const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)));
@@ -44,14 +48,16 @@ function Detail({ of }: { of: BoxDetail }) {
           {of.hour && <LastHour of={of.hour} />}
           <FailingResources of={of} />
           <Overdue of={of} />
+          <CycleSteps of={of} />
+          <BoxDependencies of={of} />
           <Section title={t.health} name="health"><Conditions of={of.healthConditions} caption={t.health} /></Section>
           <Section title={t.conditions} name="conditions"><Conditions of={of.conditions} caption={t.conditions} /></Section>
           <Declarations of={of} />
+          <BoxRights of={of} />
           <Revisions of={of} />
         </div>
         <div class="side-column">
           <Section title={t.facts} name="facts"><BoxFacts of={of} /></Section>
-          <Dependencies of={of} />
         </div>
       </div>
       <Yaml of={of.yaml} label={t.yaml} />

@@ -15,6 +15,7 @@ import { CauseNote } from "./resource-cause";
 import { Events } from "./resource-events";
 import { ResourceFacts } from "./resource-facts";
 import { Timeline } from "./resource-history";
+import { SnapshotList } from "./resource-snapshots";
 import { Tree } from "./tree";
 
 interface Props { box: string; namespace: string; name: string }
@@ -61,6 +62,7 @@ function Detail({ of }: { of: Resource }) {
             {of.conditions.length === 0 ? <p class="muted">{t.noConditions}</p> : <Conditions of={of.conditions} caption={t.conditions} />}
           </Section>
           <Timeline of={of.history} />
+          {of.snapshots && <SnapshotList of={of.snapshots} />}
           <Events of={of.events} />
         </div>
         <div class="side-column">

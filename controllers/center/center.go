@@ -176,7 +176,7 @@ func (c *Center) declared(ctx context.Context, box *v1alpha1.OperatorBox, out *a
 	for _, d := range plan.Declared() {
 		out.Declarations = append(out.Declarations, view.BoxDeclaration(d))
 	}
-	out.Cycle.Steps = view.Steps(plan.Steps(), out.Cycle.Steps)
+	out.Cycle.Steps = view.Steps(plan.Outline().Steps, out.Cycle.Steps)
 	return nil
 }
 

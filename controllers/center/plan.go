@@ -25,7 +25,7 @@ func (c *Center) Graph(ctx context.Context, name string) (*api.Graph, error) {
 	if err != nil {
 		return &api.Graph{Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}, Notes: []string{"What the box declares is not known: " + err.Error()}}, nil
 	}
-	return view.Graph(plan.Graph(), plan.Revision), nil
+	return view.Graph(plan.Outline().Graph(), plan.Revision), nil
 }
 
 // Dependencies are the boxes that one waits for, and those that wait for it, of those that the person may read.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
+// What no informer has is listed when somebody looks. Whoever does must be allowed to list it: the answer is shared by all who may.
 const (
 	// keptLife is how long the revisions of a box are shown before they are listed again.
 	keptLife = 10 * time.Second
@@ -40,8 +42,12 @@ func (r *reader) events(ctx context.Context, namespace string, objects map[types
 	return r.source.events.Of(ctx, namespace, objects)
 }
 
-// granted says whether the account of a box has a right, or the manager where it names none.
+// granted says whether the account of a box has a right, or the manager where it names none. Who may read the box may know: its conditions say what is
+// missing, too.
 func (s *Source) granted(ctx context.Context, account identity.Account, box string, right access.Right) (bool, error) {
 	allowed, _, err := s.Reviews.Of(account, box).Reads(ctx, right)
-	return allowed, err
+	if err != nil {
+		return false, fmt.Errorf("asking what %s may do: %w", account, err)
+	}
+	return allowed, nil
 }

@@ -55,7 +55,7 @@ onReconcile:
 onDelete:
   jobs:
   - {id: farewell, image: "{{ .children.web.metadata.name }}"}
-`).Graph()
+`).Outline().Graph()
 	g.Expect(edgesOf(found)).To(gomega.ConsistOf(
 		"database > price: gate (cross.database.status.ready)",
 		"price > told: templates",
@@ -94,7 +94,7 @@ onReconcile:
   - {id: a, name: a, data: {x: '{{ .children.b.data.x | default "" }}'}}
   - {id: b, name: b, data: {x: '{{ .children.a.data.x | default "" }}'}}
   - {id: c, name: c, data: {x: '{{ .children.a.data.x | default "" }}', own: '{{ .children.c.data.own | default "" }}'}}
-`).Graph()
+`).Outline().Graph()
 	g.Expect(edgesOf(found)).To(gomega.ConsistOf("a > b: templates!", "b > a: templates!", "a > c: templates"))
 }
 
@@ -103,5 +103,5 @@ func TestTheStepsOfAPlanStandInTheirOrder(t *testing.T) {
 	g.Expect(planOf(t, `
 validation: {rules: [{field: spec.replicas, lessThan: 10}]}
 onReconcile: {configmaps: [{id: a, name: a, data: {x: y}}]}
-`).Steps()).To(gomega.Equal([]string{"gather", "deletion", "metadata", "validation", "onReconcile", "prune", "patches", "providers", "status"}))
+`).Outline().Steps).To(gomega.Equal([]string{"gather", "deletion", "metadata", "validation", "onReconcile", "prune", "patches", "providers", "status"}))
 }

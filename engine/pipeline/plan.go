@@ -86,22 +86,32 @@ func (p *Plan) Declared() []*declare.Declaration {
 	return slices.Concat(p.declared.Live, p.declared.Patches)
 }
 
-// Steps names what a reconcile goes through, in this order, each once.
-func (p *Plan) Steps() []string {
-	out := []string{stage.StepGather}
-	if p.Constructor != nil {
-		out = append(out, stage.StepConstructor)
-	}
-	for _, s := range p.stages {
-		if !slices.Contains(out, s.Name()) {
-			out = append(out, s.Name())
-		}
-	}
-	return append(out, stage.StepStatus)
+// Outline is what a plan goes through and declares, for those who show it.
+type Outline struct {
+	// Steps that a reconcile goes through, in this order, each once.
+	Steps []string
+
+	of *Plan
 }
 
-// Graph says what depends on what of all that the box declares.
-func (p *Plan) Graph() graph.Graph { return graph.Of(p.declared, p.sources, p.providers.Declared()) }
+// Outline gives that of the plan.
+func (p *Plan) Outline() Outline {
+	steps := []string{stage.StepGather}
+	if p.Constructor != nil {
+		steps = append(steps, stage.StepConstructor)
+	}
+	for _, s := range p.stages {
+		if !slices.Contains(steps, s.Name()) {
+			steps = append(steps, s.Name())
+		}
+	}
+	return Outline{Steps: append(steps, stage.StepStatus), of: p}
+}
+
+// Graph says what depends on what of all that is declared.
+func (o Outline) Graph() graph.Graph {
+	return graph.Of(o.of.declared, o.of.sources, o.of.providers.Declared())
+}
 
 // NextToGo gives those of the children that are to go that may be deleted now.
 func (p *Plan) NextToGo(going []*unstructured.Unstructured) []*unstructured.Unstructured {

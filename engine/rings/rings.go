@@ -1,4 +1,8 @@
-// Package rings finds what leads back to itself.
+// Package rings finds what leads back to itself: declarations that read each other's children, and boxes that wait for each other. Whether that is a
+// mistake is for those to say who know what leading means.
+//
+// It visits each node and each of its ways once. It calls itself for each step of a way, so that a way may be as long as there are nodes: of a box
+// these are hundreds, of a cluster thousands.
 package rings
 
 import "slices"

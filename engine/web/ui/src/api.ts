@@ -1,5 +1,121 @@
 // make generate writes this file from engine/web/api.
 
+/** Steps are what a reconcile of a box goes through, and what each step did in the last hour, as the manager that leads remembers it. */
+export interface Steps {
+  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
+  since?: string;
+  /** Note says in a sentence why nothing is remembered. */
+  note?: string;
+  /** Steps in the order in which they run. */
+  steps: Step[];
+}
+
+/** Step is one of them. */
+export interface Step {
+  /** Name of the step, such as validation. */
+  name: string;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  runs: number;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  failures: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  mean: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  longest: number;
+  /** LastFailure is the last reconcile that failed in it. */
+  lastFailure?: StepFailure;
+}
+
+/** StepFailure is a reconcile that failed in a step. */
+export interface StepFailure {
+  /** Time when the reconcile began. */
+  time: string;
+  /** Resource that failed. */
+  resource: Reference;
+  /** Message is the error. */
+  message: string;
+}
+
+/** Rights is the answer to GET /api/v1/boxes/{box}/rights: what a box needs to be allowed, by its status, and what of it is missing now. */
+export interface Rights {
+  /** Account as which the box acts, as namespace/name; empty: the manager. */
+  account?: string;
+  /** Rights that are needed, those that are missing first; at most 300. */
+  rights: NeededRight[];
+  /** Missing counts those of them that are. */
+  missing: number;
+  /** More counts the rights that are left out. */
+  more?: number;
+  /** Notes are sentences on what is not known, and on how to grant what is missing. */
+  notes?: string[];
+}
+
+/** NeededRight is what may be done with one resource. */
+export interface NeededRight {
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  verbs: string[];
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  missing?: string[];
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  group?: string;
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  resource: string;
+  /** Namespace of the objects; empty: all. */
+  namespace?: string;
+  /** Name of the one object; empty: every one. */
+  name?: string;
+  /** Unknown says that the API server was not asked, or did not answer. */
+  unknown?: boolean;
+}
+
+/** Graph is the answer to GET /api/v1/boxes/{box}/graph: what the revision of a box that runs declares, and what of it depends on what. */
+export interface Graph {
+  /** Revision that declares it; empty where none runs. */
+  revision?: string;
+  /** Nodes in the order of the box; at most 300. */
+  nodes: GraphNode[];
+  /** Edges between these nodes. */
+  edges: GraphEdge[];
+  /** More counts the nodes that are left out. */
+  more?: number;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** GraphNode is one thing that a box declares. */
+export interface GraphNode {
+  /** Path is its place in the box, which no other node has. */
+  path: string;
+  /** Label names it as messages do. */
+  label: string;
+  /** Group is that of declarations which it stands in (onCreate, onReconcile, onDelete, onRollback), or cross, external, providers, patches or hook. */
+  group: string;
+  /** Kind of its object; of what cross reads; the method and host of a call; the provider and its kind. */
+  kind?: string;
+  /** Box whose resources cross reads; empty: none. */
+  box?: string;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  gated?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  loop?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  optional?: boolean;
+}
+
+/** GraphEdge says that one node depends on another. */
+export interface GraphEdge {
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  from: string;
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  to: string;
+  /** Ways in which it does: gate (its conditions read it), after, templates (they read it), default (fields that are left out are taken from it). */
+  ways: string[];
+  /** Fields that conditions read; at most 5. */
+  fields?: string[];
+  /** Ring says that From depends on To as well, if only by way of others. */
+  ring?: boolean;
+}
+
 /** Dependencies is the answer to GET /api/v1/boxes/{box}/dependencies: the boxes that this one waits for and those that wait for it, also by way of others, as their specs say it. */
 export interface Dependencies {
   /** Nodes are the boxes, the one that was asked for first, the others by how far they are from it; at most 60. */
@@ -60,86 +176,6 @@ export interface FieldChange {
   after?: string;
 }
 
-/** Graph is the answer to GET /api/v1/boxes/{box}/graph: what the revision of a box that runs declares, and what of it depends on what. */
-export interface Graph {
-  /** Revision that declares it; empty where none runs. */
-  revision?: string;
-  /** Nodes in the order of the box; at most 300. */
-  nodes: GraphNode[];
-  /** Edges between these nodes. */
-  edges: GraphEdge[];
-  /** More counts the nodes that are left out. */
-  more?: number;
-  /** Notes are sentences on what could not be read. */
-  notes?: string[];
-}
-
-/** GraphNode is one thing that a box declares. */
-export interface GraphNode {
-  /** Path is its place in the box, which no other node has. */
-  path: string;
-  /** Label names it as messages do. */
-  label: string;
-  /** Group is that of declarations which it stands in (onCreate, onReconcile, onDelete, onRollback), or cross, external, providers, patches or hook. */
-  group: string;
-  /** Kind of its object; of what cross reads; the method and host of a call; the provider and its kind. */
-  kind?: string;
-  /** Box whose resources cross reads; empty: none. */
-  box?: string;
-  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
-  gated?: boolean;
-  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
-  loop?: boolean;
-  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
-  optional?: boolean;
-}
-
-/** GraphEdge says that one node depends on another. */
-export interface GraphEdge {
-  /** From is the path of the node that is depended on, To that of the one which depends on it. */
-  from: string;
-  /** From is the path of the node that is depended on, To that of the one which depends on it. */
-  to: string;
-  /** Ways in which it does: gate (its conditions read it), after, templates (they read it), default (fields that are left out are taken from it). */
-  ways: string[];
-  /** Fields that conditions read; at most 5. */
-  fields?: string[];
-  /** Ring says that From depends on To as well, if only by way of others. */
-  ring?: boolean;
-}
-
-/** Rights is the answer to GET /api/v1/boxes/{box}/rights: what a box needs to be allowed, by its status, and what of it is missing now. */
-export interface Rights {
-  /** Account as which the box acts, as namespace/name; empty: the manager. */
-  account?: string;
-  /** Rights that are needed, those that are missing first; at most 300. */
-  rights: NeededRight[];
-  /** Missing counts those of them that are. */
-  missing: number;
-  /** More counts the rights that are left out. */
-  more?: number;
-  /** Notes are sentences on what is not known, and on how to grant what is missing. */
-  notes?: string[];
-}
-
-/** NeededRight is what may be done with one resource. */
-export interface NeededRight {
-  /** Verbs that are needed, and Missing those of them that the account has not. */
-  verbs: string[];
-  /** Verbs that are needed, and Missing those of them that the account has not. */
-  missing?: string[];
-  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
-  group?: string;
-  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
-  resource: string;
-  /** Namespace of the objects; empty: all. */
-  namespace?: string;
-  /** Name of the one object; empty: every one. */
-  name?: string;
-  /** Unknown says that the API server was not asked, or did not answer. */
-  unknown?: boolean;
-}
-
 /** Snapshots say what a resource goes back to when its box rolls it back. */
 export interface Snapshots {
   /** Back says that it is rolled back now, from what, and why; absent: it is not. */
@@ -190,42 +226,6 @@ export interface RolledBackTo {
   held?: boolean;
   /** Held says that it stays so until something is changed; Next says what ends it. */
   next: string;
-}
-
-/** Steps are what a reconcile of a box goes through, and what each step did in the last hour, as the manager that leads remembers it. */
-export interface Steps {
-  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
-  since?: string;
-  /** Note says in a sentence why nothing is remembered. */
-  note?: string;
-  /** Steps in the order in which they run. */
-  steps: Step[];
-}
-
-/** Step is one of them. */
-export interface Step {
-  /** Name of the step, such as validation. */
-  name: string;
-  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
-  runs: number;
-  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
-  failures: number;
-  /** Mean is how many seconds it took on average, Longest at most. */
-  mean: number;
-  /** Mean is how many seconds it took on average, Longest at most. */
-  longest: number;
-  /** LastFailure is the last reconcile that failed in it. */
-  lastFailure?: StepFailure;
-}
-
-/** StepFailure is a reconcile that failed in a step. */
-export interface StepFailure {
-  /** Time when the reconcile began. */
-  time: string;
-  /** Resource that failed. */
-  resource: Reference;
-  /** Message is the error. */
-  message: string;
 }
 
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */

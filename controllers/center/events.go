@@ -60,7 +60,7 @@ func (e *Events) Of(ctx context.Context, namespace string, objects map[types.UID
 func keyOf(namespace string, objects map[types.UID]bool) string {
 	sum := sha256.New()
 	for _, uid := range slices.Sorted(maps.Keys(objects)) {
-		fmt.Fprintln(sum, uid)
+		_, _ = sum.Write([]byte(uid + "\n")) // it never fails
 	}
 	return namespace + "/" + hex.EncodeToString(sum.Sum(nil))
 }

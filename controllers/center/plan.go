@@ -23,6 +23,7 @@ func (c *Center) Graph(ctx context.Context, name string) (*api.Graph, error) {
 	}
 	plan, err := c.Plan(ctx, box)
 	if err != nil {
+		//nolint:nilerr // the page of a box that can't be compiled has more to say than this
 		return &api.Graph{Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}, Notes: []string{"What the box declares is not known: " + err.Error()}}, nil
 	}
 	return view.Graph(plan.Outline().Graph(), plan.Revision), nil

@@ -112,7 +112,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
+	@for dir in . test/browser test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
@@ -140,7 +140,7 @@ ui-test: $(UI)/node_modules/.package-lock.json ## Check the types of the page, a
 	cd $(UI) && node_modules/.bin/tsc
 	rm -rf $(UI)/.test
 	$(ESBUILD) $(UI)/test/*.test.ts $(UI)/test/*.test.tsx --platform=node --format=esm --packages=external --outdir=$(UI)/.test --out-extension:.js=.mjs
-	cd $(UI) && node --test --test-reporter=dot .test/*.mjs
+	cd $(UI) && node --test --test-force-exit --test-reporter=dot .test/*.mjs
 
 .PHONY: ui-look
 ui-look: $(UI)/node_modules/.package-lock.json ## Try the page in a browser with canned answers: axe, the keyboard, a server that goes away; pictures into .reports/page-pictures. Needs node, npm and chromium.
@@ -156,6 +156,7 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
 	cd test/providers && ../../$(BIN)/golangci-lint run ./...
 	cd test/rules && ../../$(BIN)/golangci-lint run ./...
+	cd test/browser && ../../$(BIN)/golangci-lint run ./...
 	cd test/tools && $(GO) run ./house -root ../..
 
 .PHONY: house
@@ -200,6 +201,22 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 .PHONY: test-third-party
 test-third-party: $(BIN)/orkestra-cluster ## Run what needs large programs of others: the alerts in Prometheus, the dashboards by Grafana's schema.
 	cd test/rules && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
+
+# The browser of the tests: the machine's, else Debian's, which is fetched and unpacked without root.
+CHROMIUM ?= $(or $(shell command -v chromium 2>/dev/null),$(CURDIR)/$(BIN)/chromium/chromium)
+
+$(CURDIR)/$(BIN)/chromium/chromium: test/browser/chromium.sh
+	test/browser/chromium.sh $(@D)
+
+BROWSER_NEEDS = $(BIN)/orkestra-cluster $(BIN)/orkestra $(UI)/node_modules/.package-lock.json $(CHROMIUM)
+
+.PHONY: test-browser
+test-browser: $(BROWSER_NEEDS) ## Try the Control Center in Chromium, on a real cluster in which everything fails that can. Needs npm, and Debian where there is no chromium.
+	cd test/browser && CHROMIUM='$(CHROMIUM)' $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
+
+.PHONY: page-pictures
+page-pictures: $(BROWSER_NEEDS) ## Take the pictures of the Control Center for docs/how-to, of such a cluster.
+	cd test/browser && CHROMIUM='$(CHROMIUM)' PICTURES='$(CURDIR)/docs/how-to/pictures' $(GO) test -count=1 -timeout 30m -run 'TestControlCenter/looks' $(TEST_FLAGS) ./...
 
 .PHONY: pictures
 pictures: $(BIN)/orkestra-cluster ## Draw the dashboards for docs/operations, from a real Prometheus and a box that breaks.
@@ -251,7 +268,7 @@ $(BIN)/baseline: go.mod go.sum $(call gofiles,test/bench/baseline)
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
 FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
 	engine/external:FuzzGuardURL engine/kinds:FuzzBuild engine/pipeline:FuzzCompile engine/pipeline:FuzzForEach engine/status:FuzzDesired \
-	engine/value:FuzzParsePath engine/when:FuzzCEL engine/when:FuzzCondition
+	engine/value:FuzzParsePath engine/web:FuzzQuestions engine/when:FuzzCEL engine/when:FuzzCondition controllers/center:FuzzPlans
 FUZZTIME ?= 10m
 
 .PHONY: fuzz

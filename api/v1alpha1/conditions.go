@@ -176,3 +176,13 @@ const (
 	ReasonDraining            = "Draining"            // the manager is being drained, and something of the box is still held
 	ReasonDrained             = "Drained"             // the manager is drained: it holds nothing of the box, or the resource, any more
 )
+
+// Reasons of the events that tell what somebody has asked for on the page of a manager, besides ReasonPaused.
+const (
+	ReasonReconcileRequested = "ReconcileRequested" // a resource is reconciled now
+	ReasonReleased           = "Released"           // a resource that is rolled back is tried again
+	ReasonResumed            = "Resumed"            // a resource that was paused goes on
+	ReasonSuspendRequested   = "SuspendRequested"   // spec.suspend of a box was set
+	ReasonResumeRequested    = "ResumeRequested"    // spec.suspend of a box was taken back
+	ReasonWentBack           = "WentBack"           // a box has the spec of a former revision again
+)

@@ -91,6 +91,9 @@ const (
 	AnnotationDrain = GroupName + "/drain"
 	// AnnotationLifeTime is how many seconds a Job that is made once stays when it has completed.
 	AnnotationLifeTime = GroupName + "/life-time"
+	// AnnotationLastAction holds, as JSON, what somebody did last to a resource or a box by the page of the manager: action, person, time. The
+	// manager writes it with what it does in the name of that person.
+	AnnotationLastAction = GroupName + "/last-action"
 )
 
 // Annotations that people set and Orkestra honors.
@@ -128,6 +131,8 @@ const (
 	FieldManagerMarks = "orkestra-marks"
 	// FieldManagerStatus owns what Orkestra writes to the status of a resource.
 	FieldManagerStatus = "orkestra-status"
+	// FieldManagerCenter owns what people do by the Control Center.
+	FieldManagerCenter = "orkestra-center"
 )
 
 // IsFieldManager says whether a field manager is one of Orkestra's own.

@@ -21,6 +21,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/controllers/validation"
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/rows"
@@ -45,8 +48,12 @@ type Ports struct {
 	Inspecting *inspect.Session
 	// Revisions of a box.
 	Revisions func(ctx context.Context, box string) ([]appsv1.ControllerRevision, error)
-	// Events about some objects of a namespace, the newest first.
-	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) ([]api.Event, error)
+	// Events about some objects of a namespace, the newest first, and a sentence where there may be more.
+	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) (events []api.Event, note string, err error)
+	// Granted says whether the account of a box has a right; the zero account is the manager. The error says why that is not known.
+	Granted func(ctx context.Context, account identity.Account, box string, right access.Right) (bool, error)
+	// Steps are what those of a box's reconciles did, in no order, and since when or why not that is known.
+	Steps func(box string) api.Steps
 	// Rows of a box.
 	Rows func(ctx context.Context, box *v1alpha1.OperatorBox) (Rows, error)
 	// Find gives the resources of a box that match a text in lower case, of those that the person may list, and sentences on what was not searched.
@@ -55,6 +62,8 @@ type Ports struct {
 	Cycles func(ctx context.Context, box, namespace, name string) api.History
 	// Hour is the last one of a box; nil: nobody remembers it.
 	Hour func(box string) *api.Hour
+	// Checking is what boxes are checked with that somebody has written, but for the boxes. Its cluster reads as the person may.
+	Checking validation.Options
 	// Manager says whether one is at work.
 	Manager func(ctx context.Context) (api.Manager, error)
 	// Person is who asks.
@@ -116,6 +125,14 @@ func (c *Center) hour(health *v1alpha1.CRDHealth) *api.Hour {
 	return c.Hour(health.Name)
 }
 
+// steps are what those of a box did whose health the person may read: failures name resources, as it does.
+func (c *Center) steps(health *v1alpha1.CRDHealth) api.Steps {
+	if health == nil {
+		return api.Steps{Note: "How the box fares is not known, or may not be read", Steps: []api.Step{}}
+	}
+	return c.Steps(health.Name)
+}
+
 // boxNamed gives a box; the error of one that is not there is NotFound.
 func (c *Center) boxNamed(ctx context.Context, name string) (*v1alpha1.OperatorBox, error) {
 	box := &v1alpha1.OperatorBox{}
@@ -134,14 +151,14 @@ func (c *Center) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
 	}
 	healths, err := c.healths(ctx)
 	out := view.Detail(box, healthOf(healths, name), healths)
-	out.Hour = c.hour(healthOf(healths, name))
+	out.Hour, out.Cycle = c.hour(healthOf(healths, name)), c.steps(healthOf(healths, name))
 	note := func(what string, err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, what+" not known: "+err.Error())
 		}
 	}
 	note("How the box fares is", err)
-	note("What the box declares is", c.declared(ctx, box, out))
+	note("What the box declares is", c.declared(ctx, box, out)) // also which steps there are
 	revisions, err := c.Revisions(ctx, name)
 	note("What the box has said before is", err)
 	out.Revisions = view.Revisions(revisions, out.Revision)
@@ -162,6 +179,7 @@ func (c *Center) declared(ctx context.Context, box *v1alpha1.OperatorBox, out *a
 	for _, d := range plan.Declared() {
 		out.Declarations = append(out.Declarations, view.BoxDeclaration(d))
 	}
+	out.Cycle.Steps = view.Steps(plan.Outline().Steps, out.Cycle.Steps)
 	return nil
 }
 

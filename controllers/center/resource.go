@@ -2,7 +2,6 @@ package center
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,16 +16,9 @@ import (
 	"github.com/orkspace/orkestra/engine/web/view"
 )
 
-// ErrNoEvents is the error of ports that know no events.
-var ErrNoEvents = errors.New("they are not read here: see kubectl events, or orkestra ui")
-
 // Resource gives one resource of a box. The namespace is empty for a kind that has none.
 func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) (*api.Resource, error) {
 	box, err := c.boxNamed(ctx, boxName)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := KindOf(box)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +26,9 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 	if err != nil {
 		return nil, err
 	}
-	live, err := c.Inspecting.Objects.Get(ctx, kind, namespace, name)
+	live, err := c.live(ctx, box, namespace, name)
 	if err != nil {
 		return nil, err
-	}
-	if live == nil {
-		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name))
 	}
 	found, err := inspector.ResourceIn(ctx, box, live)
 	if err != nil {
@@ -53,10 +42,27 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 			objects[child.GetUID()] = true
 		}
 	}
-	if out.Events, err = c.Events(ctx, namespace, objects); err != nil {
-		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
+	if out.Events, out.EventsNote, err = c.Events(ctx, namespace, objects); err != nil {
+		out.EventsNote = "Events are not known: " + err.Error()
 	}
+	out.Snapshots = c.snapshots(ctx, box, live)
 	return out, nil
+}
+
+// live reads a resource of a box.
+func (c *Center) live(ctx context.Context, box *v1alpha1.OperatorBox, namespace, name string) (*unstructured.Unstructured, error) {
+	kind, err := KindOf(box)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.Inspecting.Objects.Get(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what was read
+	}
+	if live == nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name))
+	}
+	return live, nil
 }
 
 // resourceOf is what the page shows of what the inspector has found.
@@ -81,13 +87,17 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 }
 
 // causeOf is what keeps a resource from having all that is declared: an error of its reconcile, else the first declaration that does not go on, the worst
-// state first.
+// state first. That a child is not there and nothing keeps it from being made explains nothing: the resource itself says what it waits for.
 func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause {
 	if found.Unselected || found.Ready && found.Reason == "" {
 		return nil
 	}
 	if found.Reason != v1alpha1.ReasonReconcileError {
-		for _, state := range []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing, overview.StateMissing} {
+		states := []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing}
+		if found.Failed {
+			states = states[:2] // what waits or is not there is so since the reconcile has not come to it
+		}
+		for _, state := range states {
 			for _, d := range declarations {
 				if d.State == string(state) {
 					return &api.Cause{Declaration: d.Declaration, Path: d.Path, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual, Message: d.Declaration + ": " + d.Reason}

@@ -74,6 +74,18 @@ func (s *Store) FindLive(ctx context.Context, user, name string) (*apiextensions
 	return crd, nil
 }
 
+// Kept gives a CRD of a name that is kept for somebody; nil: none is. Nothing is asked for.
+func (s *Store) Kept(name string) *apiextensionsv1.CustomResourceDefinition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, crd := range s.all {
+		if crd.Name == name {
+			return crd
+		}
+	}
+	return nil
+}
+
 // Forget drops what is kept for a user.
 func (s *Store) Forget(user string) {
 	s.mu.Lock()

@@ -79,7 +79,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 			r.Reason, r.Message = now.Reason, now.Message
 		}
 	default:
-		r.Reason, r.Message = ready.Reason, ready.Message
+		r.Reason, r.Message, r.Failed = ready.Reason, ready.Message, ready.Reason == v1alpha1.ReasonReconcileError
 		if stalled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 			r.Reason = stalled.Reason // it says more than that the last cycle failed
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -174,4 +175,17 @@ func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []overview.Sta
 	}
 	ports.Unread = "could not be read: " + r.refused.Error()
 	return r.plan.Overview(r.ctx, run(ports), r.hidden, r.comparer)
+}
+
+// Data is what the templates and conditions of a box may read for a resource: notes say what could not be read.
+func (i *Inspector) Data(ctx context.Context, plan *pipeline.Plan, live *unstructured.Unstructured) (data expr.Data, notes []string) {
+	r := i.newReader(ctx, plan, live)
+	run := plan.NewRun(live, i.now, pipeline.Ports{Inventory: r, Kinds: r, Observer: r})
+	if failed := pipeline.Read(ctx, plan, run); failed != nil {
+		r.notes = append(r.notes, "What its box reads is not all known: "+oneLine(failed.Error()))
+	}
+	if r.refused != nil {
+		r.notes = append(r.notes, "What its box reads could not all be read: "+r.refused.Error())
+	}
+	return run.Data(true), r.notes
 }

@@ -39,6 +39,8 @@ type Resource struct {
 	Unknown bool `json:"unknown,omitempty"`
 	// Unselected says that it is an object of others that the box does not select. Ready is false then, and nothing is wrong.
 	Unselected bool `json:"unselected,omitempty"`
+	// Failed says that its last reconcile has failed: what is not there may be so since that has not come to it.
+	Failed bool `json:"-"`
 	// Reason and Message say in one line why it is not, or why that is not known.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`

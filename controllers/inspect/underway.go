@@ -107,6 +107,19 @@ func (r *Resource) notMade() {
 			d.State, d.Reason = overview.StateWaiting, why
 		case ofGroup:
 			d.Reason = "the last reconcile failed" + rest
+			if why, ofChild := notTaken(failed, rest); ofChild {
+				d.State, d.Reason = overview.StateError, why
+			}
 		}
 	}
+}
+
+// notTaken gives why a child could not be applied, where that is what has failed, and the child is the one that is not there.
+func notTaken(failed, missing string) (why string, is bool) {
+	applied, isApplied := strings.CutPrefix(failed, "applying ")
+	_, child, isNamed := strings.Cut(missing, "there is no ")
+	if !isApplied || !isNamed {
+		return "", false
+	}
+	return strings.CutPrefix(applied, child+": ")
 }

@@ -19,6 +19,10 @@ func TestWhatIsNotMadeSaysWhy(t *testing.T) {
 	}{
 		"an error of its own": {Resource{Reason: v1alpha1.ReasonNotOwned, Message: `onReconcile: a: ConfigMap "web" exists and was not made by Orkestra`},
 			overview.StateError, `ConfigMap "web" exists and was not made by Orkestra`},
+		"an error of the API server": {Resource{Reason: v1alpha1.ReasonAdmissionDenied, Message: `onReconcile: applying ConfigMap "web": configmaps "web" is forbidden: no`},
+			overview.StateError, `configmaps "web" is forbidden: no`},
+		"one about another child": {Resource{Reason: v1alpha1.ReasonAdmissionDenied, Message: `onReconcile: applying ConfigMap "website": configmaps "website" is forbidden: no`},
+			overview.StateMissing, `the last reconcile failed, and there is no ConfigMap "web"`},
 		"an error of another one": {Resource{Reason: v1alpha1.ReasonTemplateError, Message: "onReconcile: ab: data: no"},
 			overview.StateMissing, `the last reconcile failed, and there is no ConfigMap "web"`},
 		"an error of another step": {Resource{Reason: v1alpha1.ReasonReconcileError, Message: "cross: a: no"}, overview.StateMissing, open},

@@ -55,6 +55,25 @@ func (r *reader) seesWrite(ctx context.Context, w history.Write) bool {
 	return r.allowed(ctx, want) == nil
 }
 
+// steps are what those of a box did in the last hour.
+func (s *Source) steps(box string) api.Steps {
+	out := api.Steps{Steps: []api.Step{}}
+	since := s.History.Since()
+	if since.IsZero() {
+		out.Note = follows
+		return out
+	}
+	out.Since = &since
+	for _, did := range s.History.Steps(box) {
+		one := api.Step{Name: did.Name, Runs: did.Runs, Failures: did.Failures, Mean: did.Mean.Seconds(), Longest: did.Longest.Seconds()}
+		if f := did.Last; f != nil {
+			one.LastFailure = &api.StepFailure{Time: f.At, Resource: api.Reference{Namespace: f.Resource.Namespace, Name: f.Resource.Name}, Message: f.Message}
+		}
+		out.Steps = append(out.Steps, one)
+	}
+	return out
+}
+
 // hour gives the last one of a box; nil where this process does not remember it.
 func (s *Source) hour(box string) *api.Hour {
 	all := s.History.Hour(box)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/look"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -94,7 +95,7 @@ func newWorld(t *testing.T, objects ...*unstructured.Unstructured) *world {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{websites.GroupVersion()})
 	mapper.AddSpecific(websites, resource, resource, meta.RESTScopeNamespace)
 	caches := look.New(nil)
-	source := NewSource(Ports{Caches: caches, Mapper: mapper, Rights: person.NewRights(w.reviews, w.clock), Clock: w.clock})
+	source := NewSource(Ports{Caches: caches, Mapper: discovery.NewMapper(mapper, w.clock, nil, func(string) {}), Rights: person.NewRights(w.reviews, w.clock), Clock: w.clock})
 	caches.Follow(source.troubles.changed)
 	none := func(*unstructured.Unstructured) {}
 	events := caches.Events("web", watch.ResourceEvents{Add: func(*unstructured.Unstructured, bool) {}, Update: none, Delete: none, Missed: none, Troubled: func() {}})

@@ -52,9 +52,9 @@ type Server struct {
 const maxConnections = 2000
 
 // NewServer makes one, and reads its certificate.
-func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.PassiveClock, log logr.Logger) (*Server, error) {
+func NewServer(o Options, source web.Source, actor web.Actor, tokens web.Tokens, clk clock.PassiveClock, log logr.Logger) (*Server, error) {
 	s := &Server{
-		options: o, log: log, most: maxConnections, pages: web.New(web.Config{Source: source, Files: ui.Files(), Clock: clk, Log: log}),
+		options: o, log: log, most: maxConnections, pages: web.New(web.Config{Source: source, Actor: actor, Files: ui.Files(), Clock: clk, Log: log}),
 		// One protocol, as for metrics: resets and floods of HTTP/2 have exhausted servers.
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 	}

@@ -56,7 +56,7 @@ func address(t *testing.T) string {
 func TestCertificates(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	_, err := NewServer(Options{CertDir: dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	_, err := NewServer(Options{CertDir: dir}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("wanted tls.crt and tls.key there")))
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("page.example.com", nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -74,7 +74,7 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			at := address(t)
-			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(s.NeedLeaderElection()).To(BeFalse())
 			ctx, stop := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func serving(t *testing.T, o Options, change func(*Server)) (at string) {
 	t.Helper()
 	g := NewWithT(t)
 	o.Address = address(t)
-	s, err := NewServer(o, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	s, err := NewServer(o, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).NotTo(HaveOccurred())
 	change(s)
 	ctx, stop := context.WithCancel(t.Context())
@@ -175,7 +175,7 @@ func TestProxiesShowCertificates(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	g.Expect(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)).To(Succeed())
-	_, err = NewServer(Options{Proxy: &web.ProxyOptions{CAFile: file + ".not"}}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	_, err = NewServer(Options{Proxy: &web.ProxyOptions{CAFile: file + ".not"}}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("reading the CA of proxies")))
 
 	at := serving(t, Options{Proxy: &web.ProxyOptions{CAFile: file, Names: []string{"front"}, UserHeader: "X-User", GroupHeader: "X-Group"}}, func(*Server) {})
@@ -208,7 +208,7 @@ func TestProxiesShowCertificates(t *testing.T) {
 func TestPeopleSignIn(t *testing.T) {
 	g, key := NewWithT(t), filepath.Join(t.TempDir(), "key")
 	options := Options{SignIn: &signin.Options{Issuer: "https://login.example.com", ClientID: "page", SessionKeyFile: key, SessionLife: time.Hour}}
-	_, err := NewServer(options, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	_, err := NewServer(options, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("reading the keys of sessions")))
 	g.Expect(os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600)).To(Succeed())
 	at := serving(t, options, func(*Server) {})

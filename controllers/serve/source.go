@@ -4,7 +4,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,8 +18,12 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/center"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/controllers/validation"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/look"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -39,9 +42,17 @@ type Ports struct {
 	// Caches of the boxes that run.
 	Caches *look.Caches
 	// Mapper resolves kinds.
-	Mapper meta.RESTMapper
+	Mapper *discovery.Mapper
+	// CRDs of the boxes.
+	CRDs *crds.Store
+	// Checking is what the manager compiles boxes with.
+	Checking validation.Options
+	// Live reads from the API server: events and revisions, each list for those who may read it, and kept for ten seconds.
+	Live client.Reader
 	// Rights of people.
 	Rights *person.Rights
+	// Reviews of what boxes may do. They are the page's own: what the boxes themselves believe must not change because somebody looks.
+	Reviews *access.Reviews
 	// History remembers what this process did.
 	History *history.History
 	// Namespace is the manager's own.
@@ -56,8 +67,10 @@ type Ports struct {
 type Source struct {
 	Ports
 
-	tables   *tables
-	troubles *troubles
+	tables    *tables
+	troubles  *troubles
+	events    *center.Events
+	revisions *center.Kept[[]appsv1.ControllerRevision]
 }
 
 var _ web.Source = (*Source)(nil)
@@ -66,6 +79,7 @@ var _ web.Source = (*Source)(nil)
 func NewSource(p Ports) *Source {
 	s := &Source{Ports: p}
 	s.tables, s.troubles = newTables(s), newTroubles(s)
+	s.events, s.revisions = center.NewEvents(p.Live, p.Clock), center.NewKept[[]appsv1.ControllerRevision](p.Clock, keptLife, maxRevised)
 	return s
 }
 
@@ -82,15 +96,10 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 	return &center.Center{Ports: center.Ports{
 		Own: own{r}, Clock: s.Clock, Person: api.Person{Name: who.Name, Groups: who.Groups},
 		Inspecting: inspect.NewSession(inspect.Ports{Objects: r, Own: own{r}, Mapper: s.Mapper, Plans: plans{s.Caches}, ManagerNamespace: s.Namespace}),
-		Revisions:  func(context.Context, string) ([]appsv1.ControllerRevision, error) { return nil, errNoRevisions },
-		Events: func(context.Context, string, map[types.UID]bool) ([]api.Event, error) {
-			return []api.Event{}, center.ErrNoEvents
-		},
-		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour,
+		Revisions:  r.revisions, Events: r.events, Checking: s.checking(r),
+		Rows: r.rows, Find: r.find, Manager: s.manager, Cycles: r.cycles, Hour: s.hour, Steps: s.steps, Granted: s.granted,
 	}}, nil
 }
-
-var errNoRevisions = errors.New("the manager keeps revisions and does not read them for the page: see orkestra ui")
 
 // manager says who answers. One that leads is at work, and one that follows knows what the leader has written.
 func (s *Source) manager(context.Context) (api.Manager, error) {
@@ -163,6 +172,42 @@ func (s *Source) Search(ctx context.Context, q rows.Search) (*api.Found, error) 
 	return c.Search(ctx, q)
 }
 
+// Graph implements web.Source.
+func (s *Source) Graph(ctx context.Context, box string) (*api.Graph, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Graph(ctx, box)
+}
+
+// Dependencies implements web.Source.
+func (s *Source) Dependencies(ctx context.Context, box string) (*api.Dependencies, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Dependencies(ctx, box)
+}
+
+// NeededRights implements web.Source.
+func (s *Source) NeededRights(ctx context.Context, box string) (*api.Rights, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.NeededRights(ctx, box)
+}
+
+// Difference implements web.Source.
+func (s *Source) Difference(ctx context.Context, box, from, to string) (*api.Difference, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Difference(ctx, box, from, to)
+}
+
 // Resource implements web.Source.
 func (s *Source) Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error) {
 	c, err := s.center(ctx)
@@ -170,6 +215,33 @@ func (s *Source) Resource(ctx context.Context, box, namespace, name string) (*ap
 		return nil, err
 	}
 	return c.Resource(ctx, box, namespace, name)
+}
+
+// Compile implements web.Source.
+func (s *Source) Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Compile(ctx, q)
+}
+
+// Render implements web.Source.
+func (s *Source) Render(ctx context.Context, q api.RenderQuestion) (*api.Rendered, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Render(ctx, q)
+}
+
+// Try implements web.Source.
+func (s *Source) Try(ctx context.Context, q api.TryQuestion) (*api.Tried, error) {
+	c, err := s.center(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Try(ctx, q)
 }
 
 // See implements web.Source: somebody is told of a box that they may read, and of resources that they may read.

@@ -135,13 +135,17 @@ func Sentence(missing ...Missing) string {
 		if len(lines) > maxShown {
 			lines, more = lines[:maxShown], fmt.Sprintf(", and %d more", len(lines)-maxShown)
 		}
-		help := `grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
-		if !m.Account.IsManager() {
-			help = `grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"`
-		}
-		texts = append(texts, lacks(m.Account, lines)+more+"; "+help)
+		texts = append(texts, lacks(m.Account, lines)+more+"; "+HowToGrant(m.Account))
 	}
 	return strings.Join(texts, "; ")
+}
+
+// HowToGrant says how an account gets what it lacks; the zero value: the manager.
+func HowToGrant(account identity.Account) string {
+	if account.IsManager() {
+		return `grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
+	}
+	return `grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"`
 }
 
 // Lacks says who may not do what, all of it, without how to grant it.

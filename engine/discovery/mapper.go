@@ -101,6 +101,12 @@ func (m *Mapper) known(kind schema.GroupVersionKind) (*meta.RESTMapping, error) 
 	return m.served[kind], nil //nolint:nilnil // see the comment above
 }
 
+// Used gives how a kind is served that somebody has asked for; nil: that is not known. Nothing is asked for.
+func (m *Mapper) Used(kind schema.GroupVersionKind) *meta.RESTMapping {
+	mapping, _ := m.known(kind) // one that is not installed is not known
+	return mapping
+}
+
 func notInstalled(kind schema.GroupVersionKind) error {
 	return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 }

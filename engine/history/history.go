@@ -135,6 +135,7 @@ func (h *History) Note(name string, key types.NamespacedName, c *Cycle) {
 	}
 	b := h.boxLocked(name)
 	b.count(c)
+	b.countSteps(key, c, h.clock.Now())
 	at := b.rings[key]
 	if at == nil {
 		at = h.recent.PushFront(&ring{box: name, key: key, bytes: sizeOfRing + len(key.Namespace) + len(key.Name)})

@@ -39,6 +39,7 @@ type box struct {
 	minutes []Minute      // the oldest first
 	current running
 	rings   map[types.NamespacedName]*list.Element
+	steps   []*stepCounts // in the order in which they were seen first
 }
 
 // running is the minute that runs.

@@ -83,7 +83,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.plan.Status, c.plan.Conditions = c.plan.outcome.Writer, c.plan.outcome.Conditions()
 	c.code.CheckBy(c.plan.outcome.CheckCode)
 	c.rollback()
-	c.cross, c.external = outside.Compile(c.Box)
+	c.cross, c.external, c.plan.sources = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
 	var unchecked string
 	if c.plan.providers, unchecked = providers.Compile(c.Box, c.declared); unchecked != "" {
@@ -203,4 +203,13 @@ func (c *compiler) declarations() {
 			c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%s has no kind %s on this API server yet: its children are made when it is installed", kind.GroupVersion(), kind.Kind))
 		}
 	}
+}
+
+// ScopeOf is what the templates and conditions of a box may read, but for what a loop gives, and for what Secrets hold.
+func ScopeOf(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
+	env, box = withDefaults(env), boxspec.Canonical(box)
+	env.CRD = ofOthers(env.CRD, &box.Spec)
+	b := &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}
+	values.Compile(b)
+	return b.Scope.WithoutRandom("values are drawn where a child is made once")
 }

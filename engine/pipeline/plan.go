@@ -23,8 +23,10 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/graph"
 	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
+	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
@@ -68,6 +70,7 @@ type Plan struct {
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
 	providers  *providers.Plan
+	sources    []outside.Source
 }
 
 // Retained are the kinds whose objects the plan reads without owning them, and those that a hook may read when it likes.
@@ -81,6 +84,33 @@ func (p *Plan) Retained() []schema.GroupVersionKind {
 // Declared gives what a resource has while it lives: the declarations of onCreate and onReconcile in their order, and the patches.
 func (p *Plan) Declared() []*declare.Declaration {
 	return slices.Concat(p.declared.Live, p.declared.Patches)
+}
+
+// Outline is what a plan goes through and declares, for those who show it.
+type Outline struct {
+	// Steps that a reconcile goes through, in this order, each once.
+	Steps []string
+
+	of *Plan
+}
+
+// Outline gives that of the plan.
+func (p *Plan) Outline() Outline {
+	steps := []string{stage.StepGather}
+	if p.Constructor != nil {
+		steps = append(steps, stage.StepConstructor)
+	}
+	for _, s := range p.stages {
+		if !slices.Contains(steps, s.Name()) {
+			steps = append(steps, s.Name())
+		}
+	}
+	return Outline{Steps: append(steps, stage.StepStatus), of: p}
+}
+
+// Graph says what depends on what of all that is declared.
+func (o Outline) Graph() graph.Graph {
+	return graph.Of(o.of.declared, o.of.sources, o.of.providers.Declared())
 }
 
 // NextToGo gives those of the children that are to go that may be deleted now.

@@ -66,15 +66,8 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 		seen, err := patches.See(ctx, r.Cycle, in, comparer())
 		return overview.Patch(seen), err
 	}
-	for _, s := range p.stages {
-		switch s.Name() {
-		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
-		default:
-			continue
-		}
-		if _, err := s.Run(ctx, r); err != nil {
-			return overview.Of(ctx, r.Cycle, stage.Classify(s.Name(), err), hidden, see)
-		}
+	if failed := Read(ctx, p, r); failed != nil {
+		return overview.Of(ctx, r.Cycle, failed, hidden, see)
 	}
 	return overview.Of(ctx, r.Cycle, nil, hidden, see)
 }
@@ -97,4 +90,19 @@ func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, 
 // ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete.
 func (r *Run) ResultBack(ctx context.Context, m *rollback.Mark, err error) status.Result {
 	return r.Plan.outcome.RolledBack(ctx, r.Cycle.Cycle, m, err)
+}
+
+// Read runs the stages of a plan that what declarations read depends on, for a run that is not executed. It only reads: nothing is called or written.
+func Read(ctx context.Context, p *Plan, r *Run) *StepError {
+	for _, s := range p.stages {
+		switch s.Name() {
+		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
+		default:
+			continue
+		}
+		if _, err := s.Run(ctx, r); err != nil {
+			return stage.Classify(s.Name(), err)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package rollback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -77,10 +78,33 @@ func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
 		}
 		entries = append(entries, e)
 	}
+	sortEntries(entries)
+	return entries
+}
+
+// Shown reads objects that may hold snapshots of a resource, without the key: the newest first, also those whose Err says that they hold none. It is for
+// those who show what a resource may go back to: a signature that is wrong is found when that happens.
+func Shown(resource *unstructured.Unstructured, objects []*unstructured.Unstructured) []Entry {
+	var entries []Entry
+	for _, obj := range objects {
+		if !Is(obj) || obj.GetDeletionTimestamp() != nil {
+			continue
+		}
+		e := Entry{Object: obj}
+		if e.Snapshot, _, e.Err = decode(obj, hashSize); e.Err == nil && e.Snapshot.Metadata["uid"] != string(resource.GetUID()) {
+			e.Err = errors.New("it is the snapshot of another resource")
+		}
+		entries = append(entries, e)
+	}
+	sortEntries(entries)
+	return entries
+}
+
+// sortEntries puts the newest first.
+func sortEntries(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(numberOf(b.Object), numberOf(a.Object)), cmp.Compare(trust(b), trust(a)), cmp.Compare(a.Object.GetName(), b.Object.GetName()))
 	})
-	return entries
 }
 
 // Prepare reads the key where that has failed before. An error is not lost: Newest and Named tell of it.

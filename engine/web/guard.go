@@ -59,7 +59,7 @@ type Guard struct {
 
 // NewGuard makes a guard.
 func NewGuard(d Doors, next http.Handler) *Guard {
-	return &Guard{Doors: d, hosts: newHosts(d.Hosts), rates: newRates(d.Clock), next: next}
+	return &Guard{Doors: d, hosts: newHosts(d.Hosts), rates: newRates(d.Clock, rate{each: rateEach, burst: burstEach}, rate{each: rateShared, burst: burstShared}), next: next}
 }
 
 // How to be let in.
@@ -97,9 +97,12 @@ type entry struct {
 // ServeHTTP implements http.Handler.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	if r.ContentLength != 0 {
-		refuseBody(w, g.Clock)
+	if refused := refuseLength(r); refused != nil {
+		turnAway(w, g.Clock, refused)
 		return
+	}
+	if r.ContentLength != 0 {
+		awaitBody(w, g.Clock) // until it is read, or refused unread
 	}
 	if g.SignIn != nil && !strings.HasPrefix(r.URL.Path, "/api/") {
 		g.open(w, r)
@@ -109,13 +112,16 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refused == nil && e.byItself && !e.byProxy {
 		refused = g.hosts.refuse(r)
 	}
-	if refused == nil && e.byItself && isFromElsewhere(r) {
+	if refused == nil && e.byItself && (isFromElsewhere(r) || isUnsaid(r)) {
 		refused = &refusal{status: http.StatusForbidden, why: elsewhere}
 	}
 	if refused == nil && !g.rates.accept(e.who) {
 		refused = &refusal{status: http.StatusTooManyRequests, why: "You ask more often than the page does: try again in a moment"}
 	}
 	if refused != nil {
+		if r.ContentLength != 0 {
+			endBody(w, g.Clock)
+		}
 		g.tell(w, refused)
 		return
 	}
@@ -129,10 +135,7 @@ func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
 	if proxied == nil && refused == nil {
 		refused = g.hosts.refuse(r)
 	}
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	// A browser always says where a request that changes something comes from.
-	unsaid := r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
-	if refused == nil && (isFromElsewhere(r) || !reads && unsaid) {
+	if refused == nil && (isFromElsewhere(r) || isUnsaid(r)) {
 		refused = &refusal{status: http.StatusForbidden, why: elsewhere}
 	}
 	switch {

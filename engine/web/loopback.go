@@ -44,6 +44,10 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Problem(w, http.StatusUnauthorized, "Open the address that orkestra ui has printed: it has the secret that lets you in")
 		return
 	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && (isFromElsewhere(r) || isUnsaid(r)) {
+		Problem(w, http.StatusForbidden, elsewhere)
+		return
+	}
 	l.next.ServeHTTP(w, r)
 }
 

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"k8s.io/utils/clock"
 )
 
 // hosts are the names at which a server is reached. A browser that shows by itself who asks does so for every page that is open in it: such a
@@ -74,12 +71,8 @@ func isFromElsewhere(r *http.Request) bool {
 	}
 }
 
-// bodyTimeout is how long a body may take that nobody reads.
-const bodyTimeout = time.Second
-
-// refuseBody answers a request with a body: no question has one. The connection ends, so that nobody waits for the rest of it.
-func refuseBody(w http.ResponseWriter, c clock.PassiveClock) {
-	_ = http.NewResponseController(w).SetReadDeadline(c.Now().Add(bodyTimeout)) // a recorder of a test has none
-	w.Header().Set("Connection", "close")
-	Problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
+// isUnsaid says whether a request that is more than a look does not say where it comes from, as every browser does.
+func isUnsaid(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return !reads && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -27,12 +26,6 @@ const (
 	defaultFound = 50
 	maxFound     = 100
 	maxOffset    = 1<<31 - 1
-)
-
-// How many characters a text may have that is looked for: a single one is in nearly every name.
-const (
-	minText = 2
-	maxText = 200
 )
 
 // query reads the parameters of a page of rows. One that it does not know is a mistake: a misspelled filter would show everything.
@@ -94,16 +87,15 @@ func searched(values url.Values) (rows.Search, error) {
 			return q, err
 		}
 	}
-	if n := utf8.RuneCountInString(q.Text); n < minText || n > maxText {
-		return q, fmt.Errorf("parameter text: wanted %d to %d characters to look for, got %d", minText, maxText, n)
-	}
-	return q, nil
+	return q, q.Check()
 }
 
 // statusOf is the status of HTTP that stands for an error of a source.
 func statusOf(err error) int {
 	var refused net.Error
 	switch {
+	case apierrors.IsBadRequest(err):
+		return http.StatusBadRequest
 	case apierrors.IsNotFound(err):
 		return http.StatusNotFound
 	case apierrors.IsForbidden(err):
@@ -112,6 +104,8 @@ func statusOf(err error) int {
 		return http.StatusUnauthorized
 	case apierrors.IsConflict(err):
 		return http.StatusConflict
+	case apierrors.IsInvalid(err):
+		return http.StatusUnprocessableEntity
 	case apierrors.IsTooManyRequests(err):
 		return http.StatusTooManyRequests
 	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err):

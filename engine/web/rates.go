@@ -20,15 +20,25 @@ const (
 	maxRates = 1000
 )
 
+// rate is how often something may be done.
+type rate struct {
+	each  float32 // per second
+	burst int     // at once
+}
+
 // rates bounds how often people ask, each by themselves. It is safe for concurrent use.
 type rates struct {
 	clock clock.PassiveClock
+	// each is that of somebody, and shared that of all who have not said who they are.
+	each, shared rate
 
-	mu   sync.Mutex
-	each *lru.Cache // flowcontrol.PassiveRateLimiter by person; guarded by mu, so that each person gets one
+	mu    sync.Mutex
+	known *lru.Cache // flowcontrol.PassiveRateLimiter by person; guarded by mu, so that each person gets one
 }
 
-func newRates(c clock.PassiveClock) *rates { return &rates{clock: c, each: lru.New(maxRates)} }
+func newRates(c clock.PassiveClock, each, shared rate) *rates {
+	return &rates{clock: c, each: each, shared: shared, known: lru.New(maxRates)}
+}
 
 // accept says whether somebody may ask now.
 func (r *rates) accept(who person.Person) bool {
@@ -39,15 +49,16 @@ func (r *rates) of(who person.Person) flowcontrol.PassiveRateLimiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := who.Key()
-	if known, found := r.each.Get(key); found {
+	if known, found := r.known.Get(key); found {
 		if limit, ok := known.(flowcontrol.PassiveRateLimiter); ok {
 			return limit
 		}
 	}
-	limit := flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rateEach, burstEach, r.clock)
+	most := r.each
 	if who.Shared {
-		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rateShared, burstShared, r.clock)
+		most = r.shared
 	}
-	r.each.Add(key, limit)
+	limit := flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(most.each, most.burst, r.clock)
+	r.known.Add(key, limit)
 	return limit
 }

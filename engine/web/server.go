@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/manual"
 	"github.com/orkspace/orkestra/engine/web/rows"
 )
 
@@ -19,8 +20,8 @@ import (
 // is such a "not found". All answers are the caller's own.
 type Source interface {
 	Lists
-	// Box gives one box.
-	Box(ctx context.Context, name string) (*api.BoxDetail, error)
+	Plans
+	Details
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
 	Changes
@@ -36,6 +37,30 @@ type Lists interface {
 	Search(ctx context.Context, q rows.Search) (*api.Found, error)
 }
 
+// Plans say what boxes would do that somebody has written. A mistake in what is asked is an error that is a bad request; one in a box stands in the answer.
+type Plans interface {
+	// Compile says what is wrong with boxes.
+	Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error)
+	// Render gives what the cluster would get for resources.
+	Render(ctx context.Context, q api.RenderQuestion) (*api.Rendered, error)
+	// Try evaluates a template or a condition for a resource.
+	Try(ctx context.Context, q api.TryQuestion) (*api.Tried, error)
+}
+
+// Details are what there is to know of one box.
+type Details interface {
+	// Box gives one box.
+	Box(ctx context.Context, name string) (*api.BoxDetail, error)
+	// Graph says what depends on what of all that a box declares.
+	Graph(ctx context.Context, box string) (*api.Graph, error)
+	// Dependencies are the boxes that one waits for, and those that wait for it.
+	Dependencies(ctx context.Context, box string) (*api.Dependencies, error)
+	// NeededRights says what a box needs to be allowed, and what of it is missing.
+	NeededRights(ctx context.Context, box string) (*api.Rights, error)
+	// Difference says what differs between two revisions of a box; without to, from the spec of today.
+	Difference(ctx context.Context, box, from, to string) (*api.Difference, error)
+}
+
 // Changes are told to open pages.
 type Changes interface {
 	// See gives those of some changes that who asks may know of.
@@ -48,6 +73,8 @@ type Changes interface {
 type Config struct {
 	// Source answers.
 	Source Source
+	// Actor does what people ask for; nil: they only read.
+	Actor Actor
 	// Files are those of the page; index.html is served for every path that is not a file.
 	Files fs.FS
 	// Clock tells the time; Log gets what is no answer to anybody.
@@ -61,7 +88,9 @@ type Server struct {
 
 	mux     *http.ServeMux
 	streams *streams
+	work    *work
 	files   files
+	orders  *rates
 }
 
 // New makes a Server. Files that can't be read are a mistake in the program, since they are compiled in: it panics.
@@ -70,15 +99,30 @@ func New(c Config) *Server {
 	if err != nil {
 		panic(err)
 	}
-	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams(), files: all}
+	s := &Server{
+		Config: c, mux: http.NewServeMux(), streams: newStreams(), work: newWork(), files: all,
+		orders: newRates(c.Clock, rate{each: rateOrders, burst: burstOrders}, rate{}),
+	}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/graph", s.graph)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/dependencies", s.dependencies)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/rights", s.rights)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/difference", s.difference)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
 	s.mux.HandleFunc("GET /api/v1/session", s.session)
 	s.mux.HandleFunc("GET /api/v1/resources", s.search)
+	s.mux.HandleFunc("POST /api/v1/compile", s.compile)
+	s.mux.HandleFunc("POST /api/v1/render", s.render)
+	s.mux.HandleFunc("POST /api/v1/try", s.try)
+	s.mux.HandleFunc("GET /api/v1/reference", s.reference)
+	s.mux.HandleFunc("GET /api/v1/reference/{path}", s.fields)
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
+	if c.Actor != nil {
+		s.act()
+	}
 	s.mux.HandleFunc("/api/", noSuchPath)
 	s.mux.HandleFunc("/", s.page)
 	return s
@@ -143,13 +187,26 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 const noNamespace = "-"
 
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
-	namespace := r.PathValue("namespace")
-	if namespace == noNamespace {
-		namespace = ""
-	}
 	answer(s, w, r, func(ctx context.Context) (*api.Resource, error) {
-		return s.Source.Resource(ctx, r.PathValue("box"), namespace, r.PathValue("name"))
+		return s.Source.Resource(ctx, r.PathValue("box"), namespaceOf(r), r.PathValue("name"))
 	})
+}
+
+// namespaceOf is the namespace in a path; empty: of what is in none.
+func namespaceOf(r *http.Request) string {
+	if namespace := r.PathValue("namespace"); namespace != noNamespace {
+		return namespace
+	}
+	return ""
+}
+
+// reference says what may stand in boxes. Nobody has to be asked for that.
+func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(context.Context) (*api.Vocabulary, error) { return manual.Reference(), nil })
+}
+
+func (s *Server) fields(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(context.Context) (*api.Fields, error) { return manual.Fields(r.PathValue("path")) })
 }
 
 // answer writes what the source says as JSON, or why it can't.
@@ -181,7 +238,7 @@ func reads(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	Problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
+	Problem(w, http.StatusMethodNotAllowed, "Nothing is written at this path: use GET")
 	return false
 }
 

@@ -58,6 +58,18 @@ func (c *canned) Resource(_ context.Context, box, namespace, name string) (*api.
 	return &api.Resource{Box: box, Row: api.Row{Reference: api.Reference{Namespace: namespace, Name: name}}}, c.err
 }
 
+func (c *canned) Compile(_ context.Context, q api.CompileQuestion) (*api.Compiled, error) {
+	return &api.Compiled{Documents: []api.CheckedDocument{{Subject: q.Boxes}}}, c.err
+}
+
+func (c *canned) Render(_ context.Context, q api.RenderQuestion) (*api.Rendered, error) {
+	return &api.Rendered{Notes: []string{q.Resource}}, c.err
+}
+
+func (c *canned) Try(_ context.Context, q api.TryQuestion) (*api.Tried, error) {
+	return &api.Tried{Value: q.Template}, c.err
+}
+
 // See hides the box "hidden".
 func (*canned) See(_ context.Context, changes []api.Change) []api.Change {
 	return slices.DeleteFunc(changes, func(c api.Change) bool { return c.Box == "hidden" })

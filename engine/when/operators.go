@@ -229,3 +229,28 @@ func textField(o *operands) (string, bool) {
 	s, ok := o.actual.(string)
 	return s, ok
 }
+
+// Description is what people read about an operator.
+type Description struct {
+	// Name of the operator, and the key of its short form.
+	Name  v1alpha1.Operator
+	Short string
+	// Phrase is what messages say before the wanted value.
+	Phrase string
+	// Absent is the answer for an absent field.
+	Absent bool
+	// Types are the valueTypes that mean something.
+	Types []v1alpha1.ValueType
+	// Clock says that the answer changes with the time.
+	Clock bool
+}
+
+// Descriptions are those of all operators, in the order of the table.
+func Descriptions() []Description {
+	out := make([]Description, 0, len(operators))
+	for i := range operators {
+		o := &operators[i]
+		out = append(out, Description{Name: o.name, Short: o.short, Phrase: o.phrase, Absent: o.absent, Types: slices.Clone(o.types), Clock: o.clock})
+	}
+	return out
+}

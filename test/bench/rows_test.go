@@ -31,6 +31,7 @@ const (
 	inOutage    = "outage"
 	inChurn     = "churn"
 	inSoak      = "soak"
+	inPage      = "page"
 )
 
 // rows are all lines of the table, in its order: what a resource costs, what a box costs, what others may do to it. A row that nothing
@@ -136,6 +137,13 @@ func rows() []table.Row {
 		{ID: "autoscale.new", Name: "the same, new resources, which are marked and get a status", Unit: "×", Bound: atMost(1.3), By: inAutoscale},
 		{ID: "autoscale.ramp", Name: "the same: to more workers", Unit: "s", Bound: atMost(2), By: inAutoscale},
 		{ID: "autoscale.back", Name: "the same: drained to the workers of the spec", Unit: "s", Bound: atMost(7), By: inAutoscale},
+		{ID: "page.first", Name: "first page of the Control Center, with script, styles and the fleet, by a new connection", Unit: "ms", Bound: atMost(1000), By: inPage},
+		{ID: "page.rows.p50", Name: "many resources listed page by page, p50", Unit: "ms", By: inPage},
+		{ID: "page.rows.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(100), By: inPage},
+		{ID: "page.requests", Name: "the same: requests but for reviews", Bound: atMost(0), Exact: true, By: inPage},
+		{ID: "page.live", Name: "20 changes a second before many open pages: until one is told, p99", Unit: "s", Bound: atMost(1), By: inPage},
+		{ID: "page.heap", Name: "the same: heap of the manager, more than without pages", Unit: "MB", Bound: atMost(20), By: inPage},
+
 		{ID: "outage.time", Name: "API server stopped for 20 s in a burst: started to all Ready", Unit: "s", Bound: atMost(10), By: inOutage},
 		{ID: "outage.lost", Name: "the same: children too few or too many", Bound: atMost(0), Exact: true, By: inOutage},
 		{ID: "churn.p50", Name: "50 creations, 50 edits, 50 deletions a second: p50 to Ready", Unit: "ms", By: inChurn},

@@ -23,6 +23,9 @@ type settings struct {
 	growth int
 	// settled is how many resources are there when the heap that they take is read: BENCH_SETTLED.
 	settled int
+	// listed is how many resources the page lists: BENCH_LISTED; pages how many pages are open: BENCH_PAGES, at most 200; pageBoxes how many boxes
+	// there are besides: BENCH_PAGE_BOXES.
+	listed, pages, pageBoxes int
 	// starts is how often boxes are started and stopped: BENCH_STARTS.
 	starts int
 	// churned is how long resources come, change and go: BENCH_CHURN.
@@ -41,6 +44,7 @@ func readSettings(b *testing.B) settings {
 		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"),
 		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
 		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
+		listed: number(b, "BENCH_LISTED", 50000), pages: number(b, "BENCH_PAGES", 200), pageBoxes: number(b, "BENCH_PAGE_BOXES", 300),
 		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute), soaked: span(b, "BENCH_SOAK", 30*time.Minute),
 	}
 }

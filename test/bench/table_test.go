@@ -33,7 +33,7 @@ func BenchmarkTable(b *testing.B) {
 	}{
 		{inMicro, measureMicro}, {inSweep, measureSweep}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
 		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inHangs, measureHangs}, {inAutoscale, measureAutoscale},
-		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn}, {inSoak, measureSoak},
+		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn}, {inPage, measurePage}, {inSoak, measureSoak},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			t.Began(m.name)

@@ -177,7 +177,8 @@ var _ = Describe("The Control Center", func() {
 		var resource api.Resource
 		Expect(p.ask(ctx, Default, "boxes/"+w.id+"/resources/"+w.namespace+"/web", &resource)).To(Equal(http.StatusOK))
 		Expect(resource.Declarations).To(HaveEach(HaveField("State", "Unknown")))
-		Expect(resource.Notes).To(ContainElements(ContainSubstring("Children of kind ConfigMap"), ContainSubstring("Children of kind Secret"), ContainSubstring("Events are not known: ")))
+		Expect(resource.Notes).To(ContainElements(ContainSubstring("Children of kind ConfigMap"), ContainSubstring("Children of kind Secret")))
+		Expect(resource.EventsNote).To(ContainSubstring("Events are not known: "))
 
 		By("taking the right to the resources away")
 		role.Rules = role.Rules[:2]

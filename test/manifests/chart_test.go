@@ -38,6 +38,7 @@ func TestChartObjects(t *testing.T) {
 		"ClusterRole/orkestra-metrics-auth", "ClusterRole/orkestra-metrics-reader", "ClusterRoleBinding/orkestra-metrics-auth",
 		"Service/orkestra-metrics",
 	}
+	page := []string{"ClusterRole/orkestra-web-auth", "ClusterRoleBinding/orkestra-web-auth", "Service/orkestra-web"}
 	people := []string{"ClusterRole/orkestra-editor", "ClusterRole/orkestra-manager-identity", "ClusterRole/orkestra-restorer", "ClusterRole/orkestra-viewer"}
 	for _, policy := range policyNames {
 		base = append(base, policyKind+"/orkestra-"+policy, bindingKind+"/orkestra-"+policy)
@@ -46,30 +47,28 @@ func TestChartObjects(t *testing.T) {
 		values []string
 		want   []string
 	}{
-		"default": {want: slices.Concat(base, crds, metrics, people)},
-		"everything": {values: everything, want: slices.Concat(base, crds, metrics, people, []string{
+		"default": {want: slices.Concat(base, crds, metrics, people, page)},
+		"everything": {values: everything, want: slices.Concat(base, crds, metrics, people, page, []string{
 			"ClusterRole/orkestra-trial", "ClusterRoleBinding/orkestra-trial", "ConfigMap/orkestra-argocd-health", "ConfigMap/orkestra-dashboards", "NetworkPolicy/orkestra", "PodDisruptionBudget/orkestra",
 			"PrometheusRule/orkestra", "ServiceMonitor/orkestra",
 		})},
 		"as little as possible": {
 			values: []string{
-				"crds.install=false", "metrics.enabled=false", "rbac.create=false", "serviceAccount.create=false",
+				"crds.install=false", "metrics.enabled=false", "web.enabled=false", "rbac.create=false", "serviceAccount.create=false",
 				`serviceAccount.name="mine"`, "leaderElection.flowSchema=false", "trust.policies=false",
 			},
 			want: []string{"Deployment/orkestra"},
 		},
 		"rights that are not watched": {
 			values: []string{"rbac.watchRights=false"},
-			want:   slices.DeleteFunc(slices.Concat(base, crds, metrics, people), func(name string) bool { return strings.HasSuffix(name, "/orkestra-rights") }),
+			want:   slices.DeleteFunc(slices.Concat(base, crds, metrics, people, page), func(name string) bool { return strings.HasSuffix(name, "/orkestra-rights") }),
 		},
-		"no roles for people":        {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
-		"metrics without an account": {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
-		"profiles without metrics":   {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, metrics[:3])},
-		"the page": {values: []string{"web.enabled=true"}, want: slices.Concat(base, crds, metrics, people, []string{
-			"ClusterRole/orkestra-web-auth", "ClusterRoleBinding/orkestra-web-auth", "Service/orkestra-web",
-		})},
-		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
-		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people)},
+		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics, page)},
+		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, page, metrics[3:])},
+		"profiles without metrics":     {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, page, metrics[:3])},
+		"no page":                      {values: []string{"web.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
+		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people, page)},
+		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people, page)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +101,8 @@ func TestChartSelectors(t *testing.T) {
 	g.Expect(pod).To(HaveKeyWithValue("team", "a"))
 	selectors := map[string]metav1.LabelSelector{
 		"Deployment":          *deployment.Spec.Selector,
-		"Service":             {MatchLabels: only[corev1.Service](t, rendered, "Service").Spec.Selector},
+		"Service":             {MatchLabels: service(t, rendered, "orkestra-metrics").Spec.Selector},
+		"Service of the page": {MatchLabels: service(t, rendered, "orkestra-web").Spec.Selector},
 		"PodDisruptionBudget": *only[policyv1.PodDisruptionBudget](t, rendered, "PodDisruptionBudget").Spec.Selector,
 		"NetworkPolicy":       only[networkingv1.NetworkPolicy](t, rendered, "NetworkPolicy").Spec.PodSelector,
 	}
@@ -201,7 +201,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header", "web-oidc-issuer-url", "web-oidc-scopes", "web-session-key-file", "web-session-life"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header", "web-oidc-issuer-url", "web-oidc-scopes", "web-session-key-file", "web-session-life"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())

@@ -76,12 +76,13 @@ func TestDeployment(t *testing.T) {
 			for _, port := range container.Ports {
 				ports[port.Name] = port.ContainerPort
 			}
+			delete(ports, "web") // of the chart alone
 			g.Expect(ports).To(Equal(map[string]int32{"metrics": 8443, "probes": 8081}))
 			g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
 			g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
 			g.Expect(container.LivenessProbe.HTTPGet.Port.StrVal).To(Equal("probes"))
 			g.Expect(container.ReadinessProbe.HTTPGet.Port.StrVal).To(Equal("probes"))
-			service := only[corev1.Service](t, rendered, "Service")
+			service := service(t, rendered, "orkestra-metrics")
 			g.Expect(service.Spec.Ports[0].TargetPort.StrVal).To(Equal("metrics"))
 			g.Expect(matches(t, *deployment.Spec.Selector, deployment.Spec.Template.Labels)).To(BeTrue())
 			for key, value := range service.Spec.Selector {

@@ -104,7 +104,8 @@ func TestDrainHookIsNoManager(t *testing.T) {
 	pod := only[batchv1.Job](t, hooks, "Job").Spec.Template.Labels
 	for kind, selector := range map[string]metav1.LabelSelector{
 		"Deployment":          *only[appsv1.Deployment](t, rendered, "Deployment").Spec.Selector,
-		"Service":             {MatchLabels: only[corev1.Service](t, rendered, "Service").Spec.Selector},
+		"Service":             {MatchLabels: service(t, rendered, "orkestra-metrics").Spec.Selector},
+		"Service of the page": {MatchLabels: service(t, rendered, "orkestra-web").Spec.Selector},
 		"PodDisruptionBudget": *only[policyv1.PodDisruptionBudget](t, rendered, "PodDisruptionBudget").Spec.Selector,
 		"NetworkPolicy":       only[networkingv1.NetworkPolicy](t, rendered, "NetworkPolicy").Spec.PodSelector,
 	} {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -138,6 +139,18 @@ func only[T any](t *testing.T, o objects, kind string) *T {
 		t.Fatalf("there are %d objects of kind %s: %q", len(found), kind, found.names())
 	}
 	return typed[T](t, found[0])
+}
+
+// service is the Service of a name.
+func service(t *testing.T, o objects, name string) *corev1.Service {
+	t.Helper()
+	for _, object := range o.ofKind("Service") {
+		if object.GetName() == name {
+			return typed[corev1.Service](t, object)
+		}
+	}
+	t.Fatalf("there is no Service %s: %q", name, o.names())
+	return nil
 }
 
 func typed[T any](t *testing.T, object *unstructured.Unstructured) *T {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheRightsOfThePage: it asks who somebody is and what they may do, and reads nothing for them.
+// TestTheRightsOfThePage: it asks who somebody is and what they may do, and lists events for them, which no cache has.
 func TestTheRightsOfThePage(t *testing.T) {
 	g := NewWithT(t)
 	for _, object := range helm(t, "web.enabled=true").ofKind("ClusterRole") {
@@ -27,6 +27,7 @@ func TestTheRightsOfThePage(t *testing.T) {
 		g.Expect(rules).To(ConsistOf(
 			map[string]any{"apiGroups": []any{"authentication.k8s.io"}, "resources": []any{"tokenreviews"}, "verbs": []any{"create"}},
 			map[string]any{"apiGroups": []any{"authorization.k8s.io"}, "resources": []any{"subjectaccessreviews"}, "verbs": []any{"create"}},
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"events"}, "verbs": []any{"list"}},
 		))
 		return
 	}
@@ -50,6 +51,21 @@ func TestTheValuesOfTheGuide(t *testing.T) {
 		_, served := flag(t, helm(t, "web="+string(said.Web)), "web-bind-address")
 		g.Expect(served).To(BeTrue(), one[1])
 	}
+}
+
+// TestThePageIsOnAndLetsNobodyInByItself: the chart serves it, and says of nobody that they may see it without saying who they are.
+func TestThePageIsOnAndLetsNobodyInByItself(t *testing.T) {
+	g := NewWithT(t)
+	rendered := helm(t)
+	address, served := flag(t, rendered, "web-bind-address")
+	g.Expect(served).To(BeTrue())
+	g.Expect(address).To(Equal(":9443"))
+	for _, lets := range []string{"web-anonymous-user", "web-proxy-ca-file", "web-oidc-issuer-url"} {
+		_, has := flag(t, rendered, lets)
+		g.Expect(has).To(BeFalse(), lets)
+	}
+	_, served = flag(t, helm(t, "web.enabled=false"), "web-bind-address")
+	g.Expect(served).To(BeFalse())
 }
 
 // TestWhoReachesThePage: the port of the page is open to its own peers, and the Service leads to it.

@@ -17,11 +17,12 @@ func (w *world) box(name string) *api.BoxDetail {
 		Failing: []api.FailingResource{}, Declarations: []api.BoxDeclaration{}, Revisions: []api.Revision{}, YAML: boxYAML(name),
 	}
 	if i < 0 {
+		d.Cycle.Steps = []api.Step{}
 		d.Box = api.Box{Name: name, State: api.Pending, Created: w.ago(time.Minute)}
 		d.Conditions, d.HealthConditions = []api.Condition{}, []api.Condition{}
 		return d
 	}
-	d.Box = all[i]
+	d.Box, d.Cycle = all[i], w.steps(all[i])
 	d.Conditions, d.HealthConditions = w.boxConditions(d.Box)
 	d.Failing = w.failing(d.Box)
 	d.DependsOn = []api.Dependency{{Box: "databases", Condition: "Healthy"}, {Box: "certificates", Condition: "Started", Met: true}}

@@ -17,7 +17,7 @@ func (w *world) resource(box, namespace, name string) *api.Resource {
 		},
 		APIVersion: "demo.example.com/v1", Kind: "Website", Box: box, Revision: "websites-7c9d4",
 		Headline:     "Not ready for 22m: Deployment shop/web has failed, and the Service waits for it.",
-		Declarations: w.declarations(name), Conditions: w.resourceConditions(), Events: w.events(), History: w.history(box, name),
+		Declarations: w.declarations(name), Conditions: w.resourceConditions(), Events: w.events(), History: w.history(box, name), Snapshots: w.snapshots(name),
 		YAML: "apiVersion: demo.example.com/v1\nkind: Website\nmetadata:\n  name: " + name + "\nspec:\n  image: registry.example.com/web:latest\n  replicas: 3\n",
 	}
 	switch name {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
+	"github.com/orkspace/orkestra/controllers/crds"
 )
 
 // requestTimeout is how long the API server may take for one answer.
@@ -160,4 +161,9 @@ func (c *Cluster) CRD(ctx context.Context, name string) (*apiextensionsv1.Custom
 		return nil, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
 	}
 	return crd, nil
+}
+
+// Nearest implements validation.Cluster.
+func (c *Cluster) Nearest(ctx context.Context, name string, others ...string) string {
+	return crds.Nearest(ctx, c.Client, name, others...)
 }

@@ -15,9 +15,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/cmd/orkestra/files"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/provider"
@@ -87,7 +88,7 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		return err
 	}
 	if len(v.Boxes) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", input.Spoken(f.Files))
+		return fmt.Errorf("no OperatorBox in %s", files.Spoken(f.Files))
 	}
 	var objects []runtime.Object
 	var needs []need
@@ -102,10 +103,10 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 	if err := f.write(out, unique(objects)); err != nil {
 		return exit.Failure(fmt.Errorf("writing the objects: %w", err))
 	}
-	if v.Cluster == nil {
+	if v.Server == nil {
 		return nil
 	}
-	return missing(ctx, access.NewReviews(v.Cluster.Client, clock.RealClock{}), needs, notes)
+	return missing(ctx, access.NewReviews(v.Server.Client, clock.RealClock{}), needs, notes)
 }
 
 // givenAccount reads --account; the zero value: it is not given.
@@ -121,7 +122,7 @@ func (f *flags) givenAccount() (identity.Account, error) {
 }
 
 // needOf gives what a box needs of its account.
-func needOf(box validate.Box, given identity.Account) (need, error) {
+func needOf(box validation.Box, given identity.Account) (need, error) {
 	plan := box.Plan
 	if !given.IsManager() {
 		plan = plan.As(given)

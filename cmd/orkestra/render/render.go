@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/cmd/orkestra/files"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/rendering"
 	"github.com/orkspace/orkestra/engine/provider"
 )
 
@@ -119,34 +121,31 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		return err
 	}
 	if len(v.Boxes) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", input.Spoken(f.Files))
+		return fmt.Errorf("no OperatorBox in %s", files.Spoken(f.Files))
 	}
-	all := &rendering{Validator: v, now: f.now()}
-	served, others, err := all.served(resources, notes)
+	all := &rendering.Rendering{Validator: v.Validator, Words: words, Now: f.now()}
+	served, others, err := all.Served(resources)
 	if err != nil {
 		return exit.Failure(err)
 	}
-	wanted := askedBy(v.Boxes, f.Providers)
-	for _, doc := range with {
-		if !holdsAnswers(doc) {
-			continue
-		}
-		if err := wanted.check(ctx, doc); err != nil {
-			return exit.Failure(err)
-		}
-	}
-	if all.known, err = readState(slices.Concat(with, others), v.Mapper); err != nil {
+	if err := writeLines(notes, notServed(others)...); err != nil {
 		return exit.Failure(err)
 	}
-	failed := false
+	if err := all.CheckAnswers(ctx, with); err != nil {
+		return exit.Failure(err)
+	}
+	if all.Known, err = all.ReadState(slices.Concat(with, others)); err != nil {
+		return exit.Failure(err)
+	}
+	printed, failed := &results{status: f.status}, false
 	for _, doc := range served {
-		ok, err := all.resource(ctx, doc, f.status, notes)
+		ok, err := printed.resource(ctx, all, doc, notes)
 		if err != nil {
 			return exit.Failure(err)
 		}
 		failed = failed || !ok
 	}
-	if err := write(out, all.objects, all.patches); err != nil {
+	if err := write(out, printed.objects, printed.patches); err != nil {
 		return exit.Failure(fmt.Errorf("writing the objects: %w", err))
 	}
 	if failed {
@@ -159,17 +158,17 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 func (f *flags) readResources(in io.Reader) (resources, with []input.Document, err error) {
 	uses := 0
 	for _, names := range [][]string{f.Files, f.CRDs, f.resources, f.with} {
-		if slices.Contains(names, input.Stdin) {
+		if slices.Contains(names, files.Stdin) {
 			uses++
 		}
 	}
 	if uses > 1 {
 		return nil, nil, errors.New("standard input is given to more than one flag")
 	}
-	if resources, err = input.Read(f.resources, f.Recursive, in); err != nil {
+	if resources, err = files.Read(f.resources, f.Recursive, in); err != nil {
 		return nil, nil, fmt.Errorf("reading -r: %w", err)
 	}
-	if with, err = input.Read(f.with, f.Recursive, in); err != nil {
+	if with, err = files.Read(f.with, f.Recursive, in); err != nil {
 		return nil, nil, fmt.Errorf("reading --with: %w", err)
 	}
 	resources = slices.DeleteFunc(resources, func(d input.Document) bool { return d.Wrong == nil && len(d.Content) == 0 })

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
@@ -140,17 +139,6 @@ func TestRenderPrintsObjectsThatCanBeRead(t *testing.T) {
 		g.Expect(yaml.UnmarshalStrict([]byte(doc), &obj)).To(Succeed())
 		g.Expect(obj).To(And(HaveKey("kind"), HaveKey("metadata")))
 	}
-}
-
-func TestEveryBuiltInKindHasAScope(t *testing.T) {
-	g := NewWithT(t)
-	for kind, clusterScoped := range map[string]bool{"Namespace": true, "Pod": false, "PersistentVolume": true, "Secret": false} {
-		scope, known := builtInScope(corev1.SchemeGroupVersion.WithKind(kind))
-		g.Expect(known).To(BeTrue(), kind)
-		g.Expect(scope).To(Equal(clusterScoped), kind)
-	}
-	_, known := builtInScope(corev1.SchemeGroupVersion.WithKind("Unheard"))
-	g.Expect(known).To(BeFalse())
 }
 
 func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -124,6 +125,14 @@ func (s *Session) Client() client.Client { return s.cluster.Client }
 
 // Config is how the API server is reached.
 func (s *Session) Config() *rest.Config { return s.cluster.Config }
+
+// Checking is what boxes are checked with that somebody has written. The manager's flags are not known here: whatever one of them may allow is.
+func (s *Session) Checking() validation.Options {
+	return validation.Options{
+		Cluster: s.cluster, Kinds: s.cluster.Client.RESTMapper(), AllKinds: true, NoCRD: "neither the cluster nor the text has this CRD", AllowGranting: true,
+		Restricted: func(*v1alpha1.OperatorBox) bool { return true },
+	}
+}
 
 // Inspecting makes inspectors.
 func (s *Session) Inspecting() *inspect.Session { return s.inspecting }

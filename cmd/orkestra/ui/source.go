@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/controllers/center"
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -27,8 +30,7 @@ type source struct {
 	session *session.Session
 	cache   cache.Cache
 	tables  *tables
-	events  *events
-	manager *remembered[api.Manager]
+	manager *center.Kept[api.Manager]
 
 	mu      sync.Mutex
 	changed func(api.Change) // guarded by mu; nil: nobody listens yet
@@ -52,15 +54,31 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	s := &source{session: connected, cache: watched, manager: newRemembered[api.Manager](2 * time.Second)}
-	s.tables, s.events = newTables(s), newEvents(connected.Client())
+	s := &source{session: connected, cache: watched, manager: center.NewKept[api.Manager](clock.RealClock{}, 2*time.Second, 1)}
+	s.tables = newTables(s)
 	s.Ports = center.Ports{
-		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
+		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: center.NewEvents(connected.Client(), clock.RealClock{}).Of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
 		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
-		Clock: clock.RealClock{},
+		Steps:   func(string) api.Steps { return api.Steps{Note: elsewhere, Steps: []api.Step{}} },
+		Granted: granted(access.NewReviews(connected.Client(), clock.RealClock{})),
+		Clock:   clock.RealClock{}, Checking: connected.Checking(),
 	}
 	s.Person, err = whoAmI(ctx, connected.Client())
 	return s, err
+}
+
+// errOfManager is the error of asking what the manager may do: as whom it runs is not known here.
+var errOfManager = errors.New("the box acts as the manager, and what that may do is known to itself: its own page shows it, where the chart's web.enabled serves it")
+
+// granted asks for the rights of accounts, which takes the right to create subjectaccessreviews.
+func granted(reviews *access.Reviews) func(context.Context, identity.Account, string, access.Right) (bool, error) {
+	return func(ctx context.Context, account identity.Account, box string, right access.Right) (bool, error) {
+		if account.IsManager() {
+			return false, errOfManager
+		}
+		allowed, _, err := reviews.Of(account, box).Reads(ctx, right)
+		return allowed, err
+	}
 }
 
 // whoAmI asks as whom is read. A server that does not tell is no mistake.
@@ -120,7 +138,7 @@ func withoutTombstone(object any) any {
 
 // newest asks the Lease of the manager whether one is at work.
 func (s *source) newest(ctx context.Context) (api.Manager, error) {
-	return s.manager.get(func() (api.Manager, error) {
+	return s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, error) {
 		inspector, err := s.session.Inspector(ctx, s.Clock.Now())
 		if err != nil {
 			return api.Manager{}, err

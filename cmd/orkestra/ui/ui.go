@@ -20,7 +20,7 @@ import (
 const long = `Serve a page that shows boxes, their resources, and what keeps them from being ready.
 
 The page reads with the rights of the kubeconfig's user, and works without a manager. It is served on loopback only, and lets in who
-opens the address that is printed: that has a secret. Nothing is written to the cluster.
+opens the address that is printed: that has a secret. It writes to the cluster when you ask for an action, and confirm it.
 
 It is served until the process is told to stop.`
 
@@ -75,9 +75,9 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	pages := web.New(web.Config{Source: source, Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
+	pages := web.New(web.Config{Source: source, Actor: newActor(source), Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
 	guard := web.NewLoopback(listener.Addr().String(), pages)
-	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, until Ctrl-C.\n", guard.Address()); err != nil {
+	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, and does what you confirm, until Ctrl-C.\n", guard.Address()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}
 	return web.Serve(ctx, listener, guard, nil, func(ctx context.Context) { pages.Run(ctx); source.run(ctx) })

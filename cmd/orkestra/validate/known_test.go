@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 )
 
 // two are two boxes of which one reads the resources of the other.
@@ -56,8 +57,8 @@ func TestPathsIntoOtherBoxes(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	valid, invalid, other := Result{isBox: true, Valid: true}, Result{isBox: true}, Result{}
-	for want, results := range map[string][]Result{
+	valid, invalid, other := validation.Result{IsBox: true, Valid: true}, validation.Result{IsBox: true}, validation.Result{}
+	for want, results := range map[string][]validation.Result{
 		"0 boxes: 0 valid, 0 invalid":                                  {},
 		"1 box: 1 valid, 0 invalid":                                    {valid},
 		"3 boxes: 2 valid, 1 invalid":                                  {valid, invalid, valid},
@@ -68,18 +69,10 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// The mistakes of one document are told in the order of their lines, each once.
-func TestMistakesAreSorted(t *testing.T) {
+// A mistake is printed with its file, its line and its path.
+func TestMistakesArePrinted(t *testing.T) {
 	g := NewWithT(t)
-	r := Result{Valid: true, File: "a.yaml", subject: `OperatorBox "a"`}
-	r.add()
-	g.Expect(r.Valid).To(BeTrue())
-	late, early := input.Mistake{Path: "b", Message: "late", Line: 9}, input.Mistake{Path: "a", Message: "early", Line: 2}
-	r.add(late, early)
-	r.add(early, input.Mistake{Path: "a", Message: "at the same place", Line: 2})
-	g.Expect(r.Valid).To(BeFalse())
-	g.Expect(r.Errors).To(HaveExactElements(HaveField("Message", "at the same place"), early, late))
 	var out bytes.Buffer
-	g.Expect(printText(&out, []Result{r})).To(Succeed())
-	g.Expect(out.String()).To(Equal("a.yaml:2: OperatorBox \"a\": a: at the same place\na.yaml:2: OperatorBox \"a\": a: early\na.yaml:9: OperatorBox \"a\": b: late\n"))
+	g.Expect(printText(&out, []validation.Result{{File: "a.yaml", Subject: `OperatorBox "a"`, Errors: []input.Mistake{{Path: "a", Message: "early", Line: 2}, {Path: "b", Message: "late", Line: 9}}}})).To(Succeed())
+	g.Expect(out.String()).To(Equal("a.yaml:2: OperatorBox \"a\": a: early\na.yaml:9: OperatorBox \"a\": b: late\n"))
 }

@@ -11,14 +11,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/cmd/orkestra/files"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -141,9 +142,19 @@ func (f *Flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		return exit.Failure(err)
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", input.Spoken(f.Files))
+		return fmt.Errorf("no OperatorBox in %s", files.Spoken(f.Files))
 	}
 	return report(results, write, out, notes)
+}
+
+// Validator checks the boxes of files.
+type Validator struct {
+	*validation.Validator
+
+	// Server is asked for what no file holds; nil: none is.
+	Server *cluster.Cluster
+
+	files []string // those of -f
 }
 
 // Validator reads the files, and gives what checks the boxes in them. Values that are drawn at random come from random; nil: from the
@@ -156,38 +167,41 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Validator{
-		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random, files: f.Files,
-		code: f.code, providers: f.Providers, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
+	o := validation.Options{
+		Docs: docs, CRDs: crds, Random: random, Code: f.code, Providers: f.Providers, AllowGranting: f.allowGranting, Restricted: func(*v1alpha1.OperatorBox) bool { return len(f.externalOnly) > 0 },
+		GiveCRD: "give --crd or --cluster",
 	}
-	if v.schema, err = input.BoxSchema(); err != nil {
-		return nil, exit.Failure(fmt.Errorf("reading the schema of OperatorBox: %w", err))
+	if len(f.CRDs) > 0 { // a CRD that is not among them is a mistake
+		o.NoCRD = "no file of --crd holds this CRD"
 	}
-	if !f.asksCluster {
-		return v, nil
+	v := &Validator{files: f.Files}
+	if f.asksCluster {
+		if v.Server, err = f.server.Connect(); err != nil {
+			return nil, exit.Failure(err)
+		}
+		o.Cluster, o.Kinds, o.AllKinds, o.NoCRD = v.Server, v.Server.Client.RESTMapper(), true, "neither the cluster nor a file of -f or --crd has this CRD"
 	}
-	if v.Cluster, err = f.server.Connect(); err != nil {
+	if v.Validator, err = validation.New(o); err != nil {
 		return nil, exit.Failure(err)
 	}
-	v.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{v.Mapper, v.Cluster.Client.RESTMapper()}}
 	return v, nil
 }
 
 // read reads the documents of -f, and the CRDs of all files.
 func (f *Flags) read(in io.Reader) ([]input.Document, *input.CRDs, error) {
-	if slices.Contains(f.Files, input.Stdin) && slices.Contains(f.CRDs, input.Stdin) {
+	if slices.Contains(f.Files, files.Stdin) && slices.Contains(f.CRDs, files.Stdin) {
 		return nil, nil, errors.New("standard input is given to both -f and --crd")
 	}
-	docs, err := input.Read(f.Files, f.Recursive, in)
+	docs, err := files.Read(f.Files, f.Recursive, in)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading -f: %w", err)
 	}
-	crdDocs, err := input.Read(f.CRDs, f.Recursive, in)
+	crdDocs, err := files.Read(f.CRDs, f.Recursive, in)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading --crd: %w", err)
 	}
 	if len(f.CRDs) > 0 && !slices.ContainsFunc(crdDocs, func(d input.Document) bool { return d.IsCRD() || d.Wrong != nil }) {
-		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", input.Spoken(f.CRDs))
+		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", files.Spoken(f.CRDs))
 	}
 	crds := input.NewCRDs()
 	for _, doc := range slices.Concat(docs, crdDocs) {
@@ -208,7 +222,7 @@ func (v *Validator) Compile(ctx context.Context, notes io.Writer) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if slices.ContainsFunc(results, func(r Result) bool { return !r.Valid }) {
+	if slices.ContainsFunc(results, func(r validation.Result) bool { return !r.Valid }) {
 		return report(results, printText, notes, notes)
 	}
 	return nil
@@ -217,15 +231,15 @@ func (v *Validator) Compile(ctx context.Context, notes io.Writer) error {
 // Read checks the boxes of -f by the schema of boxes, and by take in place of the compiler, which is given each that can be decoded. Mistakes
 // are printed as validate prints them; the error is exit.ErrNo then.
 func (v *Validator) Read(ctx context.Context, notes io.Writer, take func(*v1alpha1.OperatorBox) field.ErrorList) error {
-	v.instead = take
+	v.Instead = take
 	results, err := v.Validate(ctx)
 	if err != nil {
 		return exit.Failure(err)
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", input.Spoken(v.files))
+		return fmt.Errorf("no OperatorBox in %s", files.Spoken(v.files))
 	}
-	results = slices.DeleteFunc(results, func(r Result) bool { return r.Valid })
+	results = slices.DeleteFunc(results, func(r validation.Result) bool { return r.Valid })
 	if len(results) == 0 {
 		return nil
 	}
@@ -236,11 +250,11 @@ func (v *Validator) Read(ctx context.Context, notes io.Writer, take func(*v1alph
 }
 
 // report prints the results and gives exit.ErrNo if one of them is a no.
-func report(results []Result, write printer, out, notes io.Writer) error {
+func report(results []validation.Result, write printer, out, notes io.Writer) error {
 	var b strings.Builder
 	for _, r := range results {
-		if r.schemaNote != "" {
-			fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.subject, r.schemaNote)
+		if r.SchemaNote != "" {
+			fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.Subject, r.SchemaNote)
 		}
 	}
 	b.WriteString(summary(results) + "\n")
@@ -250,7 +264,7 @@ func report(results []Result, write printer, out, notes io.Writer) error {
 	if _, err := io.WriteString(notes, b.String()); err != nil {
 		return exit.Failure(fmt.Errorf("writing the summary: %w", err))
 	}
-	if slices.ContainsFunc(results, func(r Result) bool { return !r.Valid }) {
+	if slices.ContainsFunc(results, func(r validation.Result) bool { return !r.Valid }) {
 		return exit.ErrNo
 	}
 	return nil

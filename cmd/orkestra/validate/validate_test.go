@@ -17,7 +17,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/hook"
 	shared "github.com/orkspace/orkestra/test/fixtures"
@@ -223,10 +224,6 @@ func FuzzValidate(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	schema, err := input.BoxSchema()
-	if err != nil {
-		f.Fatal(err)
-	}
 	validate := func(t *testing.T, data []byte) string {
 		t.Helper()
 		crds := input.NewCRDs()
@@ -234,7 +231,10 @@ func FuzzValidate(f *testing.F) {
 		for _, doc := range docs {
 			crds.Add(doc)
 		}
-		v := &Validator{schema: schema, CRDs: crds, Mapper: crds.Mapper(), known: newKnownBoxes(), docs: docs}
+		v, err := validation.New(validation.Options{CRDs: crds, Docs: docs, GiveCRD: "give it"})
+		if err != nil {
+			t.Fatal(err)
+		}
 		results, err := v.Validate(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -234,7 +234,9 @@ func compileLimits(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, a
 }
 
 // paths are what the templates and the gate of a call read.
-func (e *externalCall) paths() []expr.Path {
+func (e *externalCall) paths() []expr.Path { return append(e.templatePaths(), e.gate.Paths()...) }
+
+func (e *externalCall) templatePaths() []expr.Path {
 	var out []expr.Path
 	add := func(templates ...*expr.Template) {
 		for _, t := range templates {
@@ -249,6 +251,5 @@ func (e *externalCall) paths() []expr.Path {
 			out = append(out, v.Paths()...)
 		}
 	}
-	out = append(out, e.credentials.Paths()...)
-	return append(out, e.gate.Paths()...)
+	return append(out, e.credentials.Paths()...)
 }

@@ -83,7 +83,7 @@ func compiled(tb testing.TB, spec string, env compile.Env) (*plan, field.ErrorLi
 }
 
 func stagesOf(b *compile.Box) []stage.Stage[*stage.Cycle] {
-	reads, calls := Compile(b)
+	reads, calls, _ := Compile(b)
 	return []stage.Stage[*stage.Cycle]{reads, calls}
 }
 

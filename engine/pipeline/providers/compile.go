@@ -49,6 +49,23 @@ func (e *entry) source() compile.Outside {
 	return compile.Outside{Root: compile.RootProviders, Name: e.ID}
 }
 
+// Declared is what a provider makes, as a box declares it.
+type Declared struct {
+	*declare.Declaration
+
+	// Kind is the provider and its kind, such as aws/bucket.
+	Kind string
+}
+
+// Declared gives what is declared, in the order in which it is made.
+func (p *Plan) Declared() []Declared {
+	out := make([]Declared, 0, len(p.entries))
+	for _, e := range p.entries {
+		out = append(out, Declared{Declaration: e.Declaration, Kind: typeOf(e.provider, e.kind)})
+	}
+	return out
+}
+
 // Compile compiles spec.providers. The plan of a box that declares none takes back what former specs have made. note says what could not be
 // checked; empty: all was.
 func Compile(b *compile.Box, declared *declare.Set) (plan *Plan, note string) {

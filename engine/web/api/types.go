@@ -179,6 +179,8 @@ type BoxDetail struct {
 	// Conditions of the box, and of its CRDHealth.
 	Conditions       []Condition `json:"conditions"`
 	HealthConditions []Condition `json:"healthConditions"`
+	// Cycle is what a reconcile goes through, and how each step fared.
+	Cycle Steps `json:"cycle"`
 	// Failing are the ten worst of the resources that fail.
 	Failing []FailingResource `json:"failing"`
 	// Overdue are resources whose reconciles do not end.
@@ -367,8 +369,12 @@ type Resource struct {
 	Conditions []Condition `json:"conditions"`
 	// History has its last reconciles.
 	History History `json:"history"`
+	// Snapshots that it can go back to; absent where its box rolls nothing back.
+	Snapshots *Snapshots `json:"snapshots,omitempty"`
 	// Events of the API server about it and its children, the newest first; at most 50.
 	Events []Event `json:"events"`
+	// EventsNote says why events are not known; absent where they are.
+	EventsNote string `json:"eventsNote,omitempty"`
 	// YAML without managed fields. What a Secret holds is masked.
 	YAML string `json:"yaml"`
 	// Notes are sentences on what could not be read, and what else there is to know.

@@ -15,6 +15,8 @@ import (
 type Right struct {
 	// Verb is get, list or watch; Group and Resource say of which objects.
 	Verb, Group, Resource string
+	// Subresource of them; empty: they themselves.
+	Subresource string
 	// Namespace of the objects; empty: all, or of a kind that has none.
 	Namespace string
 	// Name of the object; empty: of all.
@@ -27,6 +29,9 @@ type Right struct {
 func (r Right) String() string {
 	if r.Path != "" {
 		return r.Verb + " " + r.Path
+	}
+	if r.Subresource != "" {
+		return r.Verb + " " + r.Resource + "/" + r.Subresource
 	}
 	return r.Verb + " " + r.Resource
 }
@@ -58,7 +63,7 @@ func (r *Rights) May(ctx context.Context, p Person, want Right) (bool, error) {
 			review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: want.Verb, Path: want.Path}
 		} else {
 			review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-				Verb: want.Verb, Group: want.Group, Version: "*", Resource: want.Resource, Namespace: want.Namespace, Name: want.Name,
+				Verb: want.Verb, Group: want.Group, Version: "*", Resource: want.Resource, Subresource: want.Subresource, Namespace: want.Namespace, Name: want.Name,
 			}
 		}
 		if err := r.client.Create(ctx, review); err != nil {

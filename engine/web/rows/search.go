@@ -2,8 +2,10 @@ package rows
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/orkspace/orkestra/engine/web/api"
 )
@@ -14,6 +16,20 @@ type Search struct {
 	Text string
 	// Offset of the first row, and how many there are at most.
 	Offset, Limit int
+}
+
+// How many characters a text may have that is looked for: a single one is in nearly every name.
+const (
+	minText = 2
+	maxText = 200
+)
+
+// Check says what is wrong with the text that is looked for.
+func (s Search) Check() error {
+	if n := utf8.RuneCountInString(s.Text); n < minText || n > maxText {
+		return fmt.Errorf("parameter text: wanted %d to %d characters to look for, got %d", minText, maxText, n)
+	}
+	return nil
 }
 
 // Match is a resource that a search has found.

@@ -3,7 +3,6 @@ package rows
 
 import (
 	"cmp"
-	"container/heap"
 	"maps"
 	"slices"
 	"strings"
@@ -96,7 +95,7 @@ func (t *Table) Page(q Query, may func(namespace string) bool) *api.Rows {
 	out.States, out.Reasons, out.Namespaces = states.list(), reasons.list(), namespaces.list()
 	from := min(max(q.Offset, 0), len(matching))
 	to := min(from+max(q.Limit, 0), len(matching))
-	sortFirst(matching, to, order(q.Sort))
+	sortPage(matching, from, to, order(q.Sort))
 	out.Rows = []api.Row{}
 	for _, row := range matching[from:to] {
 		out.Rows = append(out.Rows, *row)
@@ -153,32 +152,3 @@ func (t tallies) list() []api.Tally {
 	slices.SortStableFunc(out, func(a, b api.Tally) int { return cmp.Compare(b.Count, a.Count) })
 	return out[:min(len(out), most)]
 }
-
-// sortFirst brings the first n rows into their order. Those behind them are in none: to sort all of 50,000 rows for a page of them took five times as long.
-func sortFirst(all []*api.Row, n int, compare func(a, b *api.Row) int) {
-	if n == 0 || n > len(all)/8 {
-		slices.SortFunc(all, compare)
-		return
-	}
-	first := &greatestOnTop{rows: all[:n], compare: compare}
-	heap.Init(first)
-	for i := n; i < len(all); i++ {
-		if compare(all[i], all[0]) < 0 {
-			all[0], all[i] = all[i], all[0]
-			heap.Fix(first, 0)
-		}
-	}
-	slices.SortFunc(all[:n], compare)
-}
-
-// greatestOnTop is a heap whose greatest row is the first one. It never grows.
-type greatestOnTop struct {
-	rows    []*api.Row
-	compare func(a, b *api.Row) int
-}
-
-func (h *greatestOnTop) Len() int           { return len(h.rows) }
-func (h *greatestOnTop) Less(i, j int) bool { return h.compare(h.rows[i], h.rows[j]) > 0 }
-func (h *greatestOnTop) Swap(i, j int)      { h.rows[i], h.rows[j] = h.rows[j], h.rows[i] }
-func (*greatestOnTop) Push(any)             {}
-func (*greatestOnTop) Pop() any             { return nil }

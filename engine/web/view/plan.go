@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/value"
@@ -35,15 +39,15 @@ func Revisions(kept []appsv1.ControllerRevision, current string) []api.Revision 
 	for i := range kept {
 		r := api.Revision{Name: kept[i].Name, Number: kept[i].Revision, Created: kept[i].CreationTimestamp.Time, Current: kept[i].Name == current}
 		if i+1 < len(kept) {
-			r.Changes = changes(kept[i+1].Data.Raw, kept[i].Data.Raw)
+			r.Changes = Changes(kept[i+1].Data.Raw, kept[i].Data.Raw)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// changes says field by field what differs between two specs.
-func changes(before, after []byte) []string {
+// Changes says field by field what differs between two specs.
+func Changes(before, after []byte) []string {
 	var a, b any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
 		return []string{"what was kept can't be read"}
@@ -54,6 +58,48 @@ func changes(before, after []byte) []string {
 		out = append(out[:maxChanges], fmt.Sprintf("and %d more", len(out)-maxChanges))
 	}
 	return out
+}
+
+// maxFields is how many fields of a difference are shown, and maxField how much of the value of one, in characters.
+const maxFields, maxField = 500, 2000
+
+// Difference is what differs between two kept specs, as they are stored. An error says which of them can't be read.
+func Difference(from, to string, before, after []byte) (*api.Difference, error) {
+	var a, b any
+	if err := json.Unmarshal(before, &a); err != nil {
+		return nil, fmt.Errorf("what is kept as %q can't be read: %w", from, err)
+	}
+	if err := json.Unmarshal(after, &b); err != nil {
+		return nil, fmt.Errorf("what is kept as %q can't be read: %w", to, err)
+	}
+	out := &api.Difference{From: from, To: to}
+	out.Changes, out.More = Fields(a, b, maxFields)
+	return out, nil
+}
+
+// Fields gives the fields in which two values differ, in the order of their paths, and how many there are beyond most.
+func Fields(before, after any, most int) (changes []api.FieldChange, more int) {
+	changes = []api.FieldChange{}
+	differ("", before, after, func(path string, a, b any) {
+		if len(changes) == most {
+			more++
+			return
+		}
+		changes = append(changes, api.FieldChange{Field: path, Before: valueText(a), After: valueText(b)})
+	})
+	return changes, more
+}
+
+// valueText is a value as YAML, cut where it is long; nil: the field is not there.
+func valueText(v any) *string {
+	if _, gone := v.(absent); gone {
+		return nil
+	}
+	written, err := yaml.Marshal(v)
+	if err != nil {
+		return new("?")
+	}
+	return new(cut(strings.TrimSuffix(string(written), "\n"), maxField))
 }
 
 // absent stands for a field that is not there.
@@ -121,8 +167,49 @@ func short(v any) string {
 	if err != nil {
 		return "?"
 	}
-	if runes := []rune(string(text)); len(runes) > maxValue {
-		return string(runes[:maxValue]) + "…"
+	return cut(string(text), maxValue)
+}
+
+// cut is a text up to so many characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
 	}
-	return string(text)
+	return text
+}
+
+// maxRendered is how many objects of one resource are shown.
+const maxRendered = 500
+
+// Objects are those that are rendered, and patches, each masked as others are. left says how many are not shown.
+func Objects(objects, patches []*unstructured.Unstructured) (shown []api.RenderedObject, left int) {
+	shown = []api.RenderedObject{}
+	for i, obj := range append(append([]*unstructured.Unstructured{}, objects...), patches...) {
+		if len(shown) == maxRendered {
+			return shown, len(objects) + len(patches) - maxRendered
+		}
+		shown = append(shown, api.RenderedObject{
+			APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Patch: i >= len(objects), YAML: YAML(obj),
+		})
+	}
+	return shown, 0
+}
+
+// Planned are the conditions that a resource would have; those of which nothing is said are left out.
+func Planned(all []metav1.Condition) []api.Condition {
+	out := []api.Condition{}
+	for _, c := range all {
+		if c.Type != "" {
+			out = append(out, api.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return out
+}
+
+// More is the sentence about what is left out of a list; empty: nothing is.
+func More(left int, of string) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d more %s are not shown", left, of)
 }

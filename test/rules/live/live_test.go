@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	base "github.com/orkspace/orkestra/test/plane"
 	"github.com/orkspace/orkestra/test/rules/draw"
 )
 
@@ -96,16 +97,16 @@ func (p *plane) fleet(t *testing.T) string {
 		_, _ = fmt.Fprint(w, `{"words": "fine"}`)
 	}))
 	t.Cleanup(host.Close)
-	p.apply(t, fmt.Sprintf(kind, "shop", "Shop")+fmt.Sprintf(kind, "site", "Site"))
-	p.kubectl(t, "create", "namespace", "team-a")
-	p.kubectl(t, "wait", "--for=condition=Established", "crd/shops.live.example.com", "crd/sites.live.example.com")
+	p.Apply(t, fmt.Sprintf(kind, "shop", "Shop")+fmt.Sprintf(kind, "site", "Site"))
+	p.Kubectl(t, "create", "namespace", "team-a")
+	p.Kubectl(t, "wait", "--for=condition=Established", "crd/shops.live.example.com", "crd/sites.live.example.com")
 	all := fmt.Sprintf(shop, goodName, host.URL) + "---" + site
 	for _, of := range []string{"Shop", "Site"} {
 		for _, name := range names() {
 			all += fmt.Sprintf("---\napiVersion: live.example.com/v1\nkind: %s\nmetadata: {name: %s, namespace: team-a}\nspec: {text: Hello}\n", of, name)
 		}
 	}
-	p.apply(t, all)
+	p.Apply(t, all)
 	return host.URL
 }
 
@@ -149,7 +150,7 @@ func (p *plane) lasts(t *testing.T, box, state string, seconds int) {
 	t.Helper()
 	series := fmt.Sprintf(`orkestra_health_state{box=%q,state=%q}[%ds]`, box, state, seconds)
 	query := fmt.Sprintf(`min_over_time(%s) == 1 and count_over_time(%s) > %d`, series, series, seconds/2)
-	eventually(t, box+" is "+state, func() error {
+	base.Eventually(t, box+" is "+state, func() error {
 		found, err := p.prometheus.series(t.Context(), query, time.Now(), time.Now(), time.Second)
 		if err == nil && len(found) == 0 {
 			err = errors.New(query + " has no value")
@@ -170,7 +171,7 @@ func TestBrokenBox(t *testing.T) {
 	begin := time.Now()
 	fires := func(want ...string) (found []alert) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%q fire", want), func() (err error) {
+		base.Eventually(t, fmt.Sprintf("%q fire", want), func() (err error) {
 			if found, err = p.prometheus.firing(t.Context()); err != nil {
 				return err
 			}
@@ -189,14 +190,14 @@ func TestBrokenBox(t *testing.T) {
 	p.lasts(t, "site", "Healthy", long)
 	fires()
 
-	p.apply(t, fmt.Sprintf(shop, badName, host))
+	p.Apply(t, fmt.Sprintf(shop, badName, host))
 	p.lasts(t, "shop", "Degraded", long)
 	for _, a := range fires("OrkestraBoxDegraded shop", "OrkestraResourcesFailing shop") {
 		p.followed(t, a)
 	}
 	p.shown(t, begin, "orkestra-fleet", pictures)
 
-	p.apply(t, fmt.Sprintf(shop, goodName, host))
+	p.Apply(t, fmt.Sprintf(shop, goodName, host))
 	p.lasts(t, "shop", "Healthy", long)
 	fires()
 	p.shown(t, begin, "orkestra-box", pictures)
@@ -220,10 +221,10 @@ func (p *plane) followed(t *testing.T, a alert) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 		args := strings.Fields(strings.ReplaceAll(line, "'", ""))
 		if program := args[0]; program == "kubectl" {
-			out.WriteString(p.kubectl(t, args[1:]...))
+			out.WriteString(p.Kubectl(t, args[1:]...))
 			continue
 		}
-		command := exec.CommandContext(t.Context(), p.orkestra, append(args[1:], "--kubeconfig", p.cluster.Kubeconfig())...)
+		command := exec.CommandContext(t.Context(), p.orkestra, append(args[1:], "--kubeconfig", p.Cluster.Kubeconfig())...)
 		said, err := command.CombinedOutput()
 		var ended *exec.ExitError
 		if err != nil && !errors.As(err, &ended) { // orkestra status ends with 1 where a box is not well

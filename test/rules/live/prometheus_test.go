@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	base "github.com/orkspace/orkestra/test/plane"
 	"github.com/orkspace/orkestra/test/rules/draw"
 )
 
@@ -29,7 +30,7 @@ func newPrometheus(t *testing.T, program, target, token string) *prometheus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, p := t.TempDir(), &prometheus{address: freeAddress(t)}
+	dir, p := t.TempDir(), &prometheus{address: base.FreeAddress(t)}
 	write(t, filepath.Join(dir, "alerts.yaml"), minutes.ReplaceAllString(string(alerts), "${1}s"))
 	write(t, filepath.Join(dir, "token"), token)
 	// The manager signs its own certificate.
@@ -43,7 +44,7 @@ scrape_configs:
   authorization: {credentials_file: token}
   static_configs: [{targets: ["%s"]}]
 `, target))
-	start(t, program, "--config.file", filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", p.address, "--log.level", "warn")
+	base.Start(t, program, "--config.file", filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", p.address, "--log.level", "warn")
 	return p
 }
 

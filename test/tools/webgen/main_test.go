@@ -44,6 +44,9 @@ type Things struct {
 // Change is what the stream GET /api/v1/stream tells: news.
 type Change struct{}
 
+// Made is the answer to POST /api/v1/boxes/{box}/things, and to POST /api/v1/things/{name}: it is there. Body: Base.
+type Made struct{}
+
 // Problem is wrong.
 type Problem struct{}
 `
@@ -75,6 +78,10 @@ export interface Things extends Base {
 export interface Change {
 }
 
+/** Made is the answer to POST /api/v1/boxes/{box}/things, and to POST /api/v1/things/{name}: it is there. Body: Base. */
+export interface Made {
+}
+
 /** Problem is wrong. */
 export interface Problem {
 }
@@ -90,6 +97,7 @@ const wantDocument = `{
         "type": "object"
       },
       "Change": {"description": "Change is what the stream GET /api/v1/stream tells: news.", "properties": {}, "type": "object"},
+      "Made": {"description": "Made is the answer to POST /api/v1/boxes/{box}/things, and to POST /api/v1/things/{name}: it is there. Body: Base.", "properties": {}, "type": "object"},
       "Problem": {"description": "Problem is wrong.", "properties": {}, "type": "object"},
       "Things": {
         "allOf": [{"$ref": "#/components/schemas/Base"}],
@@ -124,6 +132,16 @@ const wantDocument = `{
           "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
         },
         "summary": "Things is the answer to GET /api/v1/boxes/{box}/things: a page."
+      },
+      "post": {
+        "operationId": "postBoxesThings",
+        "parameters": [{"in": "path", "name": "box", "required": true, "schema": {"type": "string"}}],
+        "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Base"}}}, "required": true},
+        "responses": {
+          "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Made"}}}, "description": "The answer."},
+          "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
+        },
+        "summary": "Made is the answer to POST /api/v1/boxes/{box}/things, and to POST /api/v1/things/{name}: it is there. Body: Base."
       }
     },
     "/api/v1/stream": {
@@ -135,6 +153,18 @@ const wantDocument = `{
           "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
         },
         "summary": "Change is what the stream GET /api/v1/stream tells: news."
+      }
+    },
+    "/api/v1/things/{name}": {
+      "post": {
+        "operationId": "postThings",
+        "parameters": [{"in": "path", "name": "name", "required": true, "schema": {"type": "string"}}],
+        "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Base"}}}, "required": true},
+        "responses": {
+          "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Made"}}}, "description": "The answer."},
+          "default": {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}, "description": "What is wrong."}
+        },
+        "summary": "Made is the answer to POST /api/v1/boxes/{box}/things, and to POST /api/v1/things/{name}: it is there. Body: Base."
       }
     }
   }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"strings"
 )
 
 // object is a JSON object.
@@ -22,7 +23,12 @@ func openAPI(types []typeOf) (object, error) {
 	}
 	paths := object{}
 	for _, r := range routesOf(types) {
-		paths[r.path] = object{"get": operation(r)}
+		item, known := paths[r.path].(object)
+		if !known {
+			item = object{}
+		}
+		item[strings.ToLower(r.method)] = operation(r)
+		paths[r.path] = item
 	}
 	return object{
 		"openapi": "3.1.0",
@@ -51,13 +57,17 @@ func operation(r route) object {
 	if r.isStream {
 		media = "text/event-stream"
 	}
-	return object{
-		"operationId": r.answer, "summary": r.doc, "parameters": parameters,
+	out := object{
+		"operationId": r.operationID(), "summary": r.doc, "parameters": parameters,
 		"responses": object{
 			"200":     object{"description": "The answer.", "content": content(media, r.answer)},
 			"default": object{"description": "What is wrong.", "content": content("application/problem+json", "Problem")},
 		},
 	}
+	if r.body != "" {
+		out["requestBody"] = object{"required": true, "content": content("application/json", r.body)}
+	}
+	return out
 }
 
 func content(media, schema string) object {

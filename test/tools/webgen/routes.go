@@ -8,11 +8,14 @@ import (
 const (
 	inPath  = "path"
 	inQuery = "query"
+
+	methodGet = "GET"
 )
 
-// route is one question that the API answers.
+// route is one question that the API answers, or one order that it takes.
 type route struct {
-	path, answer, doc string
+	method, path      string
+	answer, doc, body string // body is the type of what is sent; empty: nothing is
 	parameters        []parameter
 	isStream          bool
 }
@@ -23,29 +26,49 @@ type parameter struct {
 }
 
 var (
-	pathIn     = regexp.MustCompile(`GET (/api/v1[\w/{}]*)`)
+	pathIn     = regexp.MustCompile(`(GET|POST) (/api/v1[\w/{}]*)`)
+	bodyIn     = regexp.MustCompile(` Body: (\w+)\.`)
 	nameInPath = regexp.MustCompile(`\{(\w+)\}`)
 	// One parameter, and what stands in brackets after it.
 	oneParameter = regexp.MustCompile(`(\w+)(?: \(([^)]*)\))?(?:, |\.)`)
 )
 
-// routesOf finds the routes: the comment of what is answered names its path, and its parameters after a word of that name.
+// routesOf finds the routes: the comment of what is answered names its paths, its parameters after a word of that name, and what is sent after "Body:".
 func routesOf(types []typeOf) []route {
 	var out []route
 	for _, t := range types {
-		found := pathIn.FindStringSubmatch(t.doc)
-		if found == nil {
-			continue
+		for _, found := range pathIn.FindAllStringSubmatch(t.doc, -1) {
+			out = append(out, routeOf(t, found[1], found[2]))
 		}
-		doc, query, _ := strings.Cut(t.doc, " Parameters: ")
-		r := route{path: found[1], answer: t.name, doc: doc, isStream: strings.Contains(t.doc, "the stream GET")}
-		for _, p := range nameInPath.FindAllStringSubmatch(r.path, -1) {
-			r.parameters = append(r.parameters, parameter{name: p[1], in: inPath})
-		}
-		r.parameters = append(r.parameters, queryOf(query)...)
-		out = append(out, r)
 	}
 	return out
+}
+
+func routeOf(t typeOf, method, path string) route {
+	doc, query, _ := strings.Cut(t.doc, " Parameters: ")
+	r := route{method: method, path: path, answer: t.name, doc: doc, isStream: strings.Contains(t.doc, "the stream GET")}
+	if body := bodyIn.FindStringSubmatch(t.doc); body != nil {
+		r.body = body[1]
+	}
+	for _, p := range nameInPath.FindAllStringSubmatch(r.path, -1) {
+		r.parameters = append(r.parameters, parameter{name: p[1], in: inPath})
+	}
+	r.parameters = append(r.parameters, queryOf(query)...)
+	return r
+}
+
+// operationID names a question after its answer. Several orders may have the same answer: they are named after their paths.
+func (r route) operationID() string {
+	if r.method == methodGet {
+		return r.answer
+	}
+	id := strings.ToLower(r.method)
+	for part := range strings.SplitSeq(strings.TrimPrefix(r.path, "/api/v1/"), "/") {
+		if !strings.HasPrefix(part, "{") {
+			id += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return id
 }
 
 // queryOf reads "a, b (of both), c (1 to 5)." What has no brackets of its own shares the next ones. A number is what brackets begin to count, or

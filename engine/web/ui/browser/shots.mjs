@@ -7,6 +7,7 @@ import { start } from "./chromium.mjs";
 
 const [address, folder, only = ""] = process.argv.slice(2);
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const judgement = await readFile(new URL("judge.js", import.meta.url), "utf8");
 
 const pages = {
   fleet: "/",
@@ -17,6 +18,7 @@ const pages = {
   box: "/boxes/websites",
   "box-hostile": "/boxes/hostile",
   "box-well": "/boxes/greetings",
+  "box-crowded": "/boxes/crowded",
   resources: "/boxes/websites/resources",
   "resources-failing": "/boxes/websites/resources?state=Failing&sort=-age",
   "resources-hostile": "/boxes/hostile/resources",
@@ -31,6 +33,11 @@ const pages = {
   "problem-500": "/boxes/broken",
   "problem-502": "/boxes/behind/resources",
   lost: "/no/such/page",
+  plan: "/plan",
+  reference: "/reference?text=trim",
+  "reference-tried": "/reference?box=websites&namespace=shop&name=checkout&text=deployments",
+  "plan-wrong": "/plan?box=hostile",
+  "plan-rendered": "/plan?box=greetings&namespace=shop&name=checkout",
   "resource-long": "/boxes/websites/resources/shop/long",
 };
 
@@ -64,17 +71,20 @@ async function judge(name, path, settings) {
   await page.look(settings);
   await page.open(address + path);
   await page.until("document.querySelector('h1') !== null && !document.querySelector('.loading')", `${name} is shown`);
+  if (path.startsWith("/plan?")) {
+    await page.until("document.querySelector('#plan-boxes').value !== ''", "the YAML of the box is in the text");
+    await page.eval("document.querySelector('button.primary').click(); true");
+    await page.until("document.querySelector('.outcome') !== null", "what comes of it");
+  }
+  if (name.startsWith("reference-tried")) {
+    await page.eval(`const area = document.querySelector("#try-text"); area.value = "{{ .spec.image }}"; area.dispatchEvent(new Event("input", { bubbles: true })); true`);
+    await page.until("!document.querySelector('button.primary').disabled", "what is tried is in the text");
+    await page.eval("document.querySelector('button.primary').click(); document.querySelector('.kinds details summary').click(); true");
+    await page.until("document.querySelector('.tried') !== null && document.querySelector('.fields') !== null", "what it gives, and the fields of a kind");
+  }
   await writeFile(join(folder, `${name}.png`), await page.shot(true));
   await page.eval(axe + "; true");
-  const found = JSON.parse(
-    await page.eval(`axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
-      .then((r) => JSON.stringify(r.violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.html + " " + n.failureSummary) }))))`),
-  );
-  for (const v of found) console.log(`${name}: axe: ${v.id}: ${v.help}\n  ${v.nodes.join("\n  ")}`);
-  const over = await page.eval("document.documentElement.scrollWidth - innerWidth");
-  if (over > 0) console.log(`${name}: the page is ${over} pixels wider than the window`);
-  const small = await page.eval(`[...document.querySelectorAll("a, button, input, select, summary")].filter((e) => e.checkVisibility() && !e.closest("p, li, dd, td, th") && e.getBoundingClientRect().height < 24 && e.getBoundingClientRect().height > 1).map((e) => e.outerHTML.slice(0, 100)).join("\\n")`);
-  if (small) console.log(`${name}: lower than 24 pixels:\n${small}`);
-  for (const c of page.complaints) console.log(`${name}: ${c}`);
-  return found.length + page.complaints.length + (over > 0 ? 1 : 0) + (small ? 1 : 0);
+  const said = [...(await page.eval(judgement)), ...page.complaints];
+  for (const sentence of said) console.log(`${name}: ${sentence}`);
+  return said.length;
 }

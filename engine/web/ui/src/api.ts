@@ -1,5 +1,544 @@
 // make generate writes this file from engine/web/api.
 
+/** ActionName is something that people do to a box or a resource. */
+export type ActionName = "reconcile" | "pause" | "resume" | "release" | "suspend" | "rollback";
+
+/** Action is one that fits a box or a resource as it is now. */
+export interface Action {
+  /** Name of the action, as its path has it. */
+  name: ActionName;
+  /** May says whether who asks may do it. */
+  may: boolean;
+  /** Why says in a sentence why they may not, and what to do; empty where they may. */
+  why?: string;
+}
+
+/** BoxActions is the answer to GET /api/v1/boxes/{box}/actions: what can be done to a box as it is now. */
+export interface BoxActions {
+  /** UID of the box. */
+  uid: string;
+  /** Actions that fit it. */
+  actions: Action[];
+}
+
+/** ResourceActions is the answer to GET /api/v1/boxes/{box}/resources/{namespace}/{name}/actions: what can be done to a resource as it is now. */
+export interface ResourceActions {
+  /** UID of the resource. */
+  uid: string;
+  /** Actions that fit it. */
+  actions: Action[];
+}
+
+/** FormerSpecs is the answer to GET /api/v1/boxes/{box}/revisions: the specs that are kept of a box. They are for those who may go back to one. */
+export interface FormerSpecs {
+  /** Revisions that are kept, the newest first. */
+  revisions: Revision[];
+}
+
+/** Return is the answer to GET /api/v1/boxes/{box}/revisions/{revision}: what the action rollback would write. */
+export interface Return {
+  /** Box that goes back, and the Revision to which it does. */
+  box: string;
+  /** Box that goes back, and the Revision to which it does. */
+  revision: string;
+  /** UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown. */
+  uid: string;
+  /** UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown. */
+  generation: number;
+  /** Changes are the fields that differ, as lines such as "spec.workers: 3 → 5"; at most 100. */
+  changes: string[];
+  /** Patch is the merge patch of the spec, as YAML. */
+  patch: string;
+  /** Why says in a sentence why it would be refused, and what to do; empty where it would not. */
+  why?: string;
+}
+
+/** Order is the body of a POST that does something. */
+export interface Order {
+  /** UID of the object that is meant, as the answer to GET …/actions has it. */
+  uid: string;
+  /** Revision to which a box goes back, and Generation of the box that was shown beforehand; only for the action rollback. */
+  revision?: string;
+  /** Revision to which a box goes back, and Generation of the box that was shown beforehand; only for the action rollback. */
+  generation?: number;
+}
+
+/** Done is the answer to POST /api/v1/boxes/{box}/actions/{action}, and to POST /api/v1/boxes/{box}/resources/{namespace}/{name}/actions/{action}: what was written. Body: Order. */
+export interface Done {
+  /** Action that was done. */
+  action: ActionName;
+  /** Message says in a sentence what was written, and what comes of it. */
+  message: string;
+}
+
+/** Steps are what a reconcile of a box goes through, and what each step did in the last hour, as the manager that leads remembers it. */
+export interface Steps {
+  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
+  since?: string;
+  /** Note says in a sentence why nothing is remembered. */
+  note?: string;
+  /** Steps in the order in which they run. */
+  steps: Step[];
+}
+
+/** Step is one of them. */
+export interface Step {
+  /** Name of the step, such as validation. */
+  name: string;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  runs: number;
+  /** Runs counts how often it ran, Failures how often a reconcile failed in it. */
+  failures: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  mean: number;
+  /** Mean is how many seconds it took on average, Longest at most. */
+  longest: number;
+  /** LastFailure is the last reconcile that failed in it. */
+  lastFailure?: StepFailure;
+}
+
+/** StepFailure is a reconcile that failed in a step. */
+export interface StepFailure {
+  /** Time when the reconcile began. */
+  time: string;
+  /** Resource that failed. */
+  resource: Reference;
+  /** Message is the error. */
+  message: string;
+}
+
+/** Rights is the answer to GET /api/v1/boxes/{box}/rights: what a box needs to be allowed, by its status, and what of it is missing now. */
+export interface Rights {
+  /** Account as which the box acts, as namespace/name; empty: the manager. */
+  account?: string;
+  /** Rights that are needed, those that are missing first; at most 300. */
+  rights: NeededRight[];
+  /** Missing counts those of them that are. */
+  missing: number;
+  /** More counts the rights that are left out. */
+  more?: number;
+  /** Notes are sentences on what is not known, and on how to grant what is missing. */
+  notes?: string[];
+}
+
+/** NeededRight is what may be done with one resource. */
+export interface NeededRight {
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  verbs: string[];
+  /** Verbs that are needed, and Missing those of them that the account has not. */
+  missing?: string[];
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  group?: string;
+  /** Group and Resource of the objects; the resource has its subresource behind a slash. */
+  resource: string;
+  /** Namespace of the objects; empty: all. */
+  namespace?: string;
+  /** Name of the one object; empty: every one. */
+  name?: string;
+  /** Unknown says that the API server was not asked, or did not answer. */
+  unknown?: boolean;
+}
+
+/** Graph is the answer to GET /api/v1/boxes/{box}/graph: what the revision of a box that runs declares, and what of it depends on what. */
+export interface Graph {
+  /** Revision that declares it; empty where none runs. */
+  revision?: string;
+  /** Nodes in the order of the box; at most 300. */
+  nodes: GraphNode[];
+  /** Edges between these nodes. */
+  edges: GraphEdge[];
+  /** More counts the nodes that are left out. */
+  more?: number;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** GraphNode is one thing that a box declares. */
+export interface GraphNode {
+  /** Path is its place in the box, which no other node has. */
+  path: string;
+  /** Label names it as messages do. */
+  label: string;
+  /** Group is that of declarations which it stands in (onCreate, onReconcile, onDelete, onRollback), or cross, external, providers, patches or hook. */
+  group: string;
+  /** Kind of its object; of what cross reads; the method and host of a call; the provider and its kind. */
+  kind?: string;
+  /** Box whose resources cross reads; empty: none. */
+  box?: string;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  gated?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  loop?: boolean;
+  /** Gated says that it has conditions of its own; Loop that it is made for each item of a list; Optional that nothing waits for it. */
+  optional?: boolean;
+}
+
+/** GraphEdge says that one node depends on another. */
+export interface GraphEdge {
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  from: string;
+  /** From is the path of the node that is depended on, To that of the one which depends on it. */
+  to: string;
+  /** Ways in which it does: gate (its conditions read it), after, templates (they read it), default (fields that are left out are taken from it). */
+  ways: string[];
+  /** Fields that conditions read; at most 5. */
+  fields?: string[];
+  /** Ring says that From depends on To as well, if only by way of others. */
+  ring?: boolean;
+}
+
+/** Dependencies is the answer to GET /api/v1/boxes/{box}/dependencies: the boxes that this one waits for and those that wait for it, also by way of others, as their specs say it. */
+export interface Dependencies {
+  /** Nodes are the boxes, the one that was asked for first, the others by how far they are from it; at most 60. */
+  nodes: DependencyNode[];
+  /** Edges between these boxes. */
+  edges: DependencyEdge[];
+  /** More counts the boxes that are left out. */
+  more?: number;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** DependencyNode is a box, or a CRD that another operator runs and that has a CRDHealth. */
+export interface DependencyNode {
+  /** Box is its name. */
+  box: string;
+  /** State of it; Unknown where nobody has said it, or it may not be seen. */
+  state: State;
+  /** IsBox says that it is a box which may be seen. Otherwise it is one of another operator, is not there, or may not be seen. */
+  isBox?: boolean;
+  /** Resources counts those of the box that fail. */
+  failing?: number;
+}
+
+/** DependencyEdge says that one box waits for another. */
+export interface DependencyEdge {
+  /** From is the box that is waited for, To the one that waits. */
+  from: string;
+  /** From is the box that is waited for, To the one that waits. */
+  to: string;
+  /** Condition that From must have reached, such as Healthy. */
+  condition: string;
+  /** Met is True, False, or Unknown where nobody has said it. */
+  met: string;
+  /** Ring says that From waits for To as well, if only by way of others: none of them begins. */
+  ring?: boolean;
+}
+
+/** Difference is the answer to GET /api/v1/boxes/{box}/difference: what differs between two revisions of a box that are kept, or one of them and the spec of today. Parameters: from, to (names of revisions; without to the spec of today). */
+export interface Difference {
+  /** From and To are the revisions; To is empty for the spec of today. */
+  from: string;
+  /** From and To are the revisions; To is empty for the spec of today. */
+  to?: string;
+  /** Changes by their fields; at most 500. */
+  changes: FieldChange[];
+  /** More counts the changes that are left out. */
+  more?: number;
+}
+
+/** FieldChange is one field that differs. */
+export interface FieldChange {
+  /** Field is its path. */
+  field: string;
+  /** Before and After are its values as YAML, cut where they are long; absent where the field is not there. */
+  before?: string;
+  /** Before and After are its values as YAML, cut where they are long; absent where the field is not there. */
+  after?: string;
+}
+
+/** Snapshots say what a resource goes back to when its box rolls it back. */
+export interface Snapshots {
+  /** Back says that it is rolled back now, from what, and why; absent: it is not. */
+  back?: RolledBackTo;
+  /** Kept are those that are there, the newest first. The first one is what it would go back to. */
+  kept: Snapshot[];
+  /** Note says in a sentence why they are not known. */
+  note?: string;
+}
+
+/** Snapshot is a resource as it was when it last succeeded. */
+export interface Snapshot {
+  /** Name of the ControllerRevision that holds it. */
+  name: string;
+  /** Generation of the resource, and Revision of its box, under which it succeeded. */
+  generation: number;
+  /** Generation of the resource, and Revision of its box, under which it succeeded. */
+  revision: string;
+  /** Taken is when. */
+  taken: string;
+  /** Current says that the resource is rolled back to it. */
+  current?: boolean;
+  /** Changes are the fields of the spec of today that would be others; at most 100. */
+  changes: FieldChange[];
+  /** Changes are the fields of the spec of today that would be others; at most 100. */
+  more?: number;
+}
+
+/** RolledBackTo says what a resource was rolled back from. */
+export interface RolledBackTo {
+  /** Since is when, and Count how often from this generation. */
+  since: string;
+  /** Since is when, and Count how often from this generation. */
+  count: number;
+  /** Generation that failed, and Revision of the box under which it did. */
+  generation: number;
+  /** Generation that failed, and Revision of the box under which it did. */
+  revision: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  step: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  reason?: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  message: string;
+  /** Step that failed, Reason and Message of the failure, and Trigger of the rollback. */
+  trigger: string;
+  /** Held says that it stays so until something is changed; Next says what ends it. */
+  held?: boolean;
+  /** Held says that it stays so until something is changed; Next says what ends it. */
+  next: string;
+}
+
+/** CompileQuestion asks what is wrong with boxes. */
+export interface CompileQuestion {
+  /** Boxes is YAML or JSON, of at most 50 documents: OperatorBoxes, and beside them CRDs that the cluster does not have, or not yet. Other objects are ignored. */
+  boxes: string;
+}
+
+/** Compiled is the answer to POST /api/v1/compile: what is wrong with boxes, as orkestra validate finds it. Body: CompileQuestion. Nothing is written. */
+export interface Compiled {
+  /** Valid says that there is a box, and nothing is wrong. */
+  valid: boolean;
+  /** Documents are the boxes, and what can't be read. */
+  documents: CheckedDocument[];
+}
+
+/** CheckedDocument is what there is to say of a box, or of a document that is none because it can't be read. */
+export interface CheckedDocument {
+  /** Subject names it, such as OperatorBox "website"; empty where it can't be read. */
+  subject?: string;
+  /** Valid says that there is no mistake. Revision is the one that the box has in a cluster then. */
+  valid: boolean;
+  /** Valid says that there is no mistake. Revision is the one that the box has in a cluster then. */
+  revision?: string;
+  /** Mistakes in the order of their lines; at most 100. */
+  mistakes: Mistake[];
+  /** Notes are things to know that are no mistakes. */
+  notes?: string[];
+}
+
+/** Mistake is one thing that is wrong in a text. */
+export interface Mistake {
+  /** Path of the field; empty where the text can't be read. */
+  path?: string;
+  /** Message says what is wrong with it, and what to do. */
+  message: string;
+  /** Line and Column of the text, from 1; absent where they are not known. */
+  line?: number;
+  /** Line and Column of the text, from 1; absent where they are not known. */
+  column?: number;
+}
+
+/** RenderQuestion asks what the cluster would get for a resource. The resource is given as text, or by its name. */
+export interface RenderQuestion {
+  /** Boxes is as for CompileQuestion. */
+  boxes: string;
+  /** Resource is YAML or JSON of a resource that one of the boxes serves. What else stands there is taken for what the cluster has. */
+  resource?: string;
+  /** Of is a resource of the cluster, which is read with the rights of who asks, and its children with it. */
+  of?: ResourceOf;
+  /** Rest is YAML or JSON of what else the cluster has: objects that the box reads, children with their status, and the answers of external calls, of the webhook and of providers, as orkestra render has them by --with. */
+  rest?: string;
+}
+
+/** ResourceOf names a resource of a running box. */
+export interface ResourceOf {
+  /** Box of the resource. */
+  box: string;
+  /** Namespace and Name of the resource; without a namespace for a kind that has none. */
+  namespace?: string;
+  /** Namespace and Name of the resource; without a namespace for a kind that has none. */
+  name: string;
+}
+
+/** Rendered is the answer to POST /api/v1/render: what the cluster would get for resources, as orkestra render makes it. Body: RenderQuestion. Nothing is written, and nothing is called. */
+export interface Rendered {
+  /** Compiled is what is wrong with the boxes. Where something is, nothing is rendered. */
+  compiled: Compiled;
+  /** Resources that were rendered. */
+  resources: RenderedResource[];
+  /** Notes are sentences on what could not be known. */
+  notes?: string[];
+}
+
+/** RenderedResource is what the cluster would get for one resource. */
+export interface RenderedResource {
+  /** Kind, Namespace and Name of the resource. */
+  kind: string;
+  /** Kind, Namespace and Name of the resource. */
+  namespace?: string;
+  /** Kind, Namespace and Name of the resource. */
+  name: string;
+  /** Mistakes are why the API server would not store it. Nothing else is known then. */
+  mistakes?: Mistake[];
+  /** Objects are its children, and the patches of objects of others, in the order in which they are made; at most 500. */
+  objects: RenderedObject[];
+  /** Conditions that it would have. */
+  conditions: Condition[];
+  /** Waits say what it waits for. */
+  waits?: string[];
+  /** Error is what would end the reconcile; empty: nothing. */
+  error?: string;
+  /** Notes are sentences on what could not be known, and on what would be told by events. */
+  notes?: string[];
+}
+
+/** RenderedObject is one object that the cluster would get. */
+export interface RenderedObject {
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  apiVersion: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  kind: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  namespace?: string;
+  /** APIVersion, Kind, Namespace and Name of the object. */
+  name: string;
+  /** Patch says that only these fields are set, of an object of others that must exist. */
+  patch?: boolean;
+  /** YAML of the object. What a Secret holds is masked. */
+  yaml: string;
+}
+
+/** Vocabulary is the answer to GET /api/v1/reference: what may stand in boxes. */
+export interface Vocabulary {
+  /** Functions of templates, in the order of the reference page. */
+  functions: Function[];
+  /** Operators of conditions. */
+  operators: Operator[];
+  /** Kinds that have a key in a resource group. */
+  kinds: KindKey[];
+}
+
+/** Function is one that templates may call. */
+export interface Function {
+  /** Name of the function, and other names of it. */
+  name: string;
+  /** Name of the function, and other names of it. */
+  aliases?: string[];
+  /** Group is the heading under which it stands. */
+  group: string;
+  /** Usage shows the arguments, such as trimSuffix SUFFIX TEXT; Doc says what it gives. */
+  usage: string;
+  /** Usage shows the arguments, such as trimSuffix SUFFIX TEXT; Doc says what it gives. */
+  doc: string;
+  /** Example is a whole template, and Result what it gives, as text. */
+  example: string;
+  /** Example is a whole template, and Result what it gives, as text. */
+  result: string;
+}
+
+/** Operator is one of conditions. */
+export interface Operator {
+  /** Name of the operator, and the key that is its short form. */
+  name: string;
+  /** Name of the operator, and the key that is its short form. */
+  short: string;
+  /** Wants is how messages say what is wanted, before the value: more than. */
+  wants: string;
+  /** Absent is the answer where the field is absent. */
+  absent: boolean;
+  /** Types are the values of valueType that mean something here. */
+  types?: string[];
+  /** Clock says that the answer changes with the time. */
+  clock?: boolean;
+}
+
+/** KindKey is a key of resource groups. */
+export interface KindKey {
+  /** Key in a resource group, such as deployments. */
+  key: string;
+  /** Kind and APIVersion of what is made; empty where the declaration says it. */
+  kind?: string;
+  /** Kind and APIVersion of what is made; empty where the declaration says it. */
+  apiVersion?: string;
+  /** Namespaced says that the objects live in namespaces. */
+  namespaced?: boolean;
+  /** Text says what declarations make. */
+  text?: string;
+}
+
+/** Fields is the answer to GET /api/v1/reference/{path}: what may stand in a declaration, or in a field of one, as orkestra explain says it. The path is a key and names of fields, such as deployments.probes. */
+export interface Fields {
+  /** Path that was asked for. */
+  path: string;
+  /** Type and Text of the field, or of the kind. */
+  type?: string;
+  /** Type and Text of the field, or of the kind. */
+  text?: string;
+  /** Fields below it, and those that all declarations have. */
+  fields: Field[];
+  /** Fields below it, and those that all declarations have. */
+  common?: Field[];
+}
+
+/** Field is one field. */
+export interface Field {
+  /** Name and Type of the field. */
+  name: string;
+  /** Name and Type of the field. */
+  type: string;
+  /** Text says what it means. */
+  text?: string;
+  /** Required says that it must be there; Default is what counts where it is absent. */
+  required?: boolean;
+  /** Required says that it must be there; Default is what counts where it is absent. */
+  default?: string;
+  /** Example is the field with a value, in YAML. */
+  example?: string;
+  /** Below says that there are fields below it. */
+  below?: boolean;
+}
+
+/** TryQuestion asks what a template gives, or whether a condition holds, for a resource. One of them is given. */
+export interface TryQuestion {
+  /** Of is the resource, which is read with the rights of who asks, and its children and what its box reads with it. */
+  of: ResourceOf;
+  /** Template is one, such as {{ .spec.image | upper }}. */
+  template?: string;
+  /** Condition is one as YAML, such as {field: spec.replicas, greaterThan: 1}. */
+  condition?: string;
+}
+
+/** Tried is the answer to POST /api/v1/try: what a template gives, or whether a condition holds. Nothing is written. Body: TryQuestion. */
+export interface Tried {
+  /** Mistake is why it does not compile, or what evaluating it ended with; empty: it could be evaluated. */
+  mistake?: string;
+  /** Path is that of the field of the condition that the mistake is about. */
+  path?: string;
+  /** Type of what the template gives, such as string, and Value as YAML; at most 64 KiB. */
+  type?: string;
+  /** Type of what the template gives, such as string, and Value as YAML; at most 64 KiB. */
+  value?: string;
+  /** Verdict is that of the condition. */
+  verdict?: Verdict;
+  /** Reads are the paths that it may read. */
+  reads?: string[];
+  /** Notes are sentences on what could not be known. */
+  notes?: string[];
+}
+
+/** Verdict is whether a condition holds. */
+export interface Verdict {
+  /**  */
+  holds: boolean;
+  /** Field, Wanted and Actual are what a status would show. */
+  field: string;
+  /** Field, Wanted and Actual are what a status would show. */
+  wanted?: string;
+  /** Field, Wanted and Actual are what a status would show. */
+  actual?: string;
+}
+
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
 export interface Fleet {
   /** Manager says whether one is at work. */
@@ -159,6 +698,8 @@ export interface BoxDetail extends Box {
   conditions: Condition[];
   /** Conditions of the box, and of its CRDHealth. */
   healthConditions: Condition[];
+  /** Cycle is what a reconcile goes through, and how each step fared. */
+  cycle: Steps;
   /** Failing are the ten worst of the resources that fail. */
   failing: FailingResource[];
   /** Overdue are resources whose reconciles do not end. */
@@ -361,8 +902,12 @@ export interface Resource extends Row {
   conditions: Condition[];
   /** History has its last reconciles. */
   history: History;
+  /** Snapshots that it can go back to; absent where its box rolls nothing back. */
+  snapshots?: Snapshots;
   /** Events of the API server about it and its children, the newest first; at most 50. */
   events: Event[];
+  /** EventsNote says why events are not known; absent where they are. */
+  eventsNote?: string;
   /** YAML without managed fields. What a Secret holds is masked. */
   yaml: string;
   /** Notes are sentences on what could not be read, and what else there is to know. */

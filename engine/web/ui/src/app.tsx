@@ -5,6 +5,8 @@ import { texts } from "./texts";
 import { BoxPage } from "./pages/box";
 import { FleetPage } from "./pages/fleet";
 import { LostPage } from "./pages/lost";
+import { PlanPage } from "./pages/plan";
+import { ReferencePage } from "./pages/reference";
 import { ResourcePage } from "./pages/resource";
 import { ResourcesPage } from "./pages/resources";
 import { Account } from "./parts/account";
@@ -20,6 +22,8 @@ export function App() {
       <header class="top">
         <nav aria-label={texts.navigation}>
           <a class="product" href={paths.fleet()} aria-current={at.page === "fleet" ? "page" : undefined}><Logo /><span>{texts.product} <span class="of">{texts.center}</span></span></a>
+          <a class="place" href={paths.plan()} aria-current={at.page === "plan" ? "page" : undefined}>{texts.plan.heading}</a>
+          <a class="place" href={paths.reference()} aria-current={at.page === "reference" ? "page" : undefined}>{texts.reference.short}</a>
         </nav>
         <div class="top-end"><Account /><ConnectionState /></div>
       </header>
@@ -41,6 +45,8 @@ function Page({ of }: { of: Route }) {
     case "box": return <BoxPage box={of.box} />;
     case "resources": return <ResourcesPage box={of.box} />;
     case "resource": return <ResourcePage box={of.box} namespace={of.namespace} name={of.name} />;
+    case "plan": return <PlanPage />;
+    case "reference": return <ReferencePage />;
     case "lost": return <LostPage />;
   }
 }

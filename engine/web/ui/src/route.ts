@@ -6,6 +6,8 @@ export type Route =
   | { page: "box"; box: string }
   | { page: "resources"; box: string }
   | { page: "resource"; box: string; namespace: string; name: string }
+  | { page: "plan" }
+  | { page: "reference" }
   | { page: "lost" };
 
 const address = signal({ path: "/", query: "" });
@@ -17,6 +19,7 @@ export function parse(path: string): Route {
   const parts = path.split("/").filter((p) => p !== "").map(decode);
   const [first, box, third, namespace, name] = parts;
   if (first === undefined) return { page: "fleet" };
+  if ((first === "plan" || first === "reference") && parts.length === 1) return { page: first };
   if (first !== "boxes" || box === undefined || parts.length > 5) return { page: "lost" };
   if (third === undefined) return { page: "box", box };
   if (third !== "resources") return { page: "lost" };
@@ -38,7 +41,15 @@ const e = encodeURIComponent;
 /** Paths are the same below / and below /api/v1, but for the fleet. */
 export const paths = {
   fleet: () => "/",
+  plan: () => "/plan",
+  reference: () => "/reference",
+  /** Below the API alone. */
+  fields: (path: string) => `/reference/${e(path)}`,
   box: (box: string) => `/boxes/${e(box)}`,
+  graph: (box: string) => `/boxes/${e(box)}/graph`,
+  dependencies: (box: string) => `/boxes/${e(box)}/dependencies`,
+  rights: (box: string) => `/boxes/${e(box)}/rights`,
+  difference: (box: string) => `/boxes/${e(box)}/difference`,
   resources: (box: string) => `/boxes/${e(box)}/resources`,
   resource: (box: string, namespace: string | undefined, name: string) => `/boxes/${e(box)}/resources/${e(namespace || "-")}/${e(name)}`,
 };

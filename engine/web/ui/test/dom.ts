@@ -19,11 +19,17 @@ export const asked: string[] = [];
 export const sent: string[] = [];
 
 globalThis.fetch = (async (path: string, init?: RequestInit) => {
-  if (init?.method !== undefined) {
+  const order = answers.get(`POST ${path.replace("/api/v1", "")}`);
+  if (init?.method === "POST" && order !== undefined && order !== "down") {
+    sent.push(`POST ${path} ${String(init.body)}`);
+    return new Response(JSON.stringify(order.body), { status: order.status ?? 200, headers: { "Content-Type": order.type ?? "application/json" } });
+  }
+  if (init?.method !== undefined && !path.startsWith("/api/v1/")) {
     sent.push(`${init.method} ${path}`);
     return new Response(null, { status: answers.has(path) ? 204 : 403 });
   }
-  if (path !== "/api/v1/session") asked.push(path.replace("/api/v1", ""));
+  if (init?.method !== undefined) sent.push(`${init.method} ${path} ${String(init.body)}`);
+  else if (path !== "/api/v1/session") asked.push(path.replace("/api/v1", ""));
   const found = answers.get(path.replace("/api/v1", "").split("?")[0]!);
   if (found === undefined || found === "down") throw new TypeError("fetch failed");
   const body = typeof found.body === "string" ? found.body : JSON.stringify(found.body);

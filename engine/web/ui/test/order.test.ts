@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Box, Declaration, State } from "../src/api";
 import { age, duration } from "../src/parts/age";
-import { matching, sorted, tally, worst } from "../src/pages/fleet-order";
+import { isTrouble, matching, sorted, tally, worst } from "../src/pages/fleet-order";
 import { groupsOf, isCause, tally as tallyLeaves } from "../src/pages/tree-order";
 
 const box = (name: string, state: State, failing = 0, more: Partial<Box> = {}): Box => ({
@@ -16,6 +16,11 @@ const names = (of: Box[]) => of.map((b) => b.name).join("");
 test("trouble comes first, the worse before", () => {
   assert.equal(names(sorted(boxes, worst)), "bcafde");
   assert.equal(names(sorted(boxes, "no such column")), "bcafde");
+});
+
+test("a box is in trouble that does not work, that can't begin to, or of which a resource fails", () => {
+  const begins = [box("g", "Pending"), box("h", "Pending", 0, { reason: "Starting" }), box("i", "Pending", 0, { reason: "CompileFailed" }), box("j", "Healthy", 1)];
+  assert.equal(names([...boxes, ...begins].filter(isTrouble)), "cbaij");
 });
 
 test("boxes are sorted both ways", () => {

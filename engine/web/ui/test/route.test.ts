@@ -9,6 +9,7 @@ test("each page has an address that leads back to it", () => {
     assert.deepEqual(parse(paths.resource("box", "shop", name)), { page: "resource", box: "box", namespace: "shop", name });
   }
   assert.deepEqual(parse("/"), { page: "fleet" });
+  assert.deepEqual(parse(paths.plan()), { page: "plan" });
 });
 
 test("a resource without a namespace has - in its place", () => {
@@ -17,7 +18,7 @@ test("a resource without a namespace has - in its place", () => {
 });
 
 test("other addresses are no page", () => {
-  for (const path of ["/box", "/boxes", "/boxes/a/b", "/boxes/a/resources/n", "/boxes/a/resources/b/c/d"]) assert.deepEqual(parse(path), { page: "lost" }, path);
+  for (const path of ["/box", "/boxes", "/plan/x", "/boxes/a/b", "/boxes/a/resources/n", "/boxes/a/resources/b/c/d"]) assert.deepEqual(parse(path), { page: "lost" }, path);
 });
 
 test("an address that can't be decoded is taken as it is", () => {

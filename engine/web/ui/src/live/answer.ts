@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import type { Change, Problem } from "../api";
 import { ask, NoAnswer } from "./ask";
+import { now } from "./clock";
 import { Pace } from "./pace";
 import { stream } from "./stream";
 
@@ -16,17 +17,25 @@ export interface Answer<T> {
 }
 
 const retryAfter = 5000;
+// Curves have a value for each minute, also while nothing changes.
+const minute = 60_000;
 
 class Question<T> {
   readonly data = signal<T | undefined>(undefined);
   readonly problem = signal<Problem | undefined>(undefined);
   readonly answered = signal("");
   path = "";
+  private answeredAt = 0;
   private readonly pace = new Pace(() => this.ask());
   private abort = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   want = (): void => this.pace.want();
+
+  /** wantOld asks again where the answer is a minute old. */
+  wantOld = (): void => {
+    if (this.data.peek() !== undefined && now.peek() - this.answeredAt >= minute) this.pace.want();
+  };
 
   /** turn asks another question in place of the one under way. */
   turn(path: string): void {
@@ -49,6 +58,7 @@ class Question<T> {
       this.data.value = await ask<T>(path, this.abort.signal);
       this.problem.value = undefined;
       this.answered.value = path;
+      this.answeredAt = now.peek();
     } catch (error) {
       if (error instanceof NoAnswer) this.fail(error.problem, path);
       else if (!this.abort.signal.aborted) throw error;
@@ -67,8 +77,11 @@ class Question<T> {
 
 const isRefusal = (status: number) => status >= 400 && status < 500 && status !== 429;
 
-/** useAnswer asks a path of the API. concerns says whether a change may alter the answer. */
-export function useAnswer<T>(path: string, concerns: (change: Change) => boolean): Answer<T> {
+/**
+ * useAnswer asks a path of the API. concerns says whether a change may alter the answer. minutely says of an answer that it has curves, which move also
+ * while nothing changes.
+ */
+export function useAnswer<T>(path: string, concerns: (change: Change) => boolean, minutely: (data: T) => boolean = () => false): Answer<T> {
   const question = useMemo(() => new Question<T>(), []);
   const concerning = useRef(concerns);
   concerning.current = concerns;
@@ -76,8 +89,13 @@ export function useAnswer<T>(path: string, concerns: (change: Change) => boolean
     const deaf = stream.listen((change) => {
       if (change === undefined || concerning.current(change)) question.want();
     });
+    const still = stream.beats(() => {
+      const data = question.data.peek();
+      if (data !== undefined && minutely(data)) question.wantOld();
+    });
     return () => {
       deaf();
+      still();
       question.end();
     };
   }, []);

@@ -11,12 +11,18 @@ export class NoAnswer extends Error {
   }
 }
 
-export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+export const ask = <T>(path: string, signal: AbortSignal): Promise<T> => answerTo<T>(path, { signal }, signal);
+
+/** post asks what is too long for an address, or has the server do something. It is not given up when the page goes: what is under way may have been done. */
+export const post = <T>(path: string, body: object): Promise<T> =>
+  answerTo<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+
+async function answerTo<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(`/api/v1${path}`, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    response = await fetch(`/api/v1${path}`, { ...init, headers: { Accept: "application/json", ...init.headers }, credentials: "same-origin" });
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal?.aborted) throw error;
     throw new NoAnswer({ status: 0, title: texts.problem.title(0), detail: "" });
   }
   heard(response.headers.get("Date"));
@@ -25,7 +31,7 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
   try {
     return (await response.json()) as T;
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal?.aborted) throw error;
     throw new NoAnswer({ status: 502, title: texts.problem.title(502), detail: texts.problem.unreadable });
   }
 }

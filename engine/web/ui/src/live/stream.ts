@@ -24,6 +24,7 @@ const silence = 40_000;
 export class Stream {
   readonly connection = signal<Connection>({ state: "connecting" });
   private readonly listeners = new Set<Listener>();
+  private readonly beaten = new Set<() => void>();
   private source: Source | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private quiet: ReturnType<typeof setTimeout> | undefined;
@@ -34,6 +35,12 @@ export class Stream {
   listen(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** beats calls a listener each time that the server beats, every 15 s. */
+  beats(listener: () => void): () => void {
+    this.beaten.add(listener);
+    return () => this.beaten.delete(listener);
   }
 
   /** start connects, at once where it waits to try again. */
@@ -51,7 +58,10 @@ export class Stream {
       this.hear();
       this.tell(read(event.data));
     };
-    source.addEventListener("beat", () => this.hear());
+    source.addEventListener("beat", () => {
+      this.hear();
+      for (const listener of [...this.beaten]) listener();
+    });
     source.onerror = () => this.lose();
   }
 

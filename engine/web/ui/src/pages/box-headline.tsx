@@ -9,7 +9,8 @@ import { Message, Text } from "../parts/text";
 
 /** BoxHeadline says what is wrong and since when, the resource that failed last, and how the resources are. */
 export function BoxHeadline({ of }: { of: BoxDetail }) {
-  const tone = toneOf(of.state);
+  const failing = of.resources.failing > 0;
+  const tone = failing ? "bad" : toneOf(of.state);
   const since = sinceOf(of);
   const failure = tone === "bad" || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
   return (
@@ -38,7 +39,7 @@ export function BoxHeadline({ of }: { of: BoxDetail }) {
 }
 
 function wordsFor(of: BoxDetail): string {
-  if (of.state === "Healthy") return texts.box.well;
+  if (of.state === "Healthy") return of.resources.failing > 0 ? texts.box.wellBut(of.resources.failing, of.resources.total) : texts.box.well;
   if (of.state === "Suspended") return texts.box.suspended;
   return of.state === "Starting" || of.state === "Pending" ? texts.box.starting : of.state;
 }

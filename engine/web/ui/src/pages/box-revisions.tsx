@@ -4,6 +4,7 @@ import { texts } from "../texts";
 import { Age } from "../parts/age";
 import { Section } from "../parts/page";
 import { Message, Text } from "../parts/text";
+import { Compare } from "./box-difference";
 
 export function Revisions({ of }: { of: BoxDetail }) {
   const t = texts.box;
@@ -13,6 +14,7 @@ export function Revisions({ of }: { of: BoxDetail }) {
       <ol class="revisions plain">
         {of.revisions.map((r, i) => <OneRevision key={r.name} of={r} good={of.lastKnownGood?.revision === r.name} first={i === 0} />)}
       </ol>
+      <Compare of={of} />
     </Section>
   );
 }

@@ -5,7 +5,8 @@ import { rank, toneOf } from "../parts/state";
 /** worst is the order in which trouble comes first. */
 export const worst = "state";
 
-export const isTrouble = (b: Box) => toneOf(b.state) === "bad";
+/** isTrouble says of a box that it does not work, can't begin to, or has resources that fail. */
+export const isTrouble = (b: Box) => toneOf(b.state) === "bad" || b.resources.failing > 0 || (b.state === "Pending" && b.reason !== undefined && b.reason !== "Starting");
 
 export function matching(boxes: Box[], state: string, text: string): Box[] {
   const wanted = text.trim().toLowerCase();

@@ -64,7 +64,11 @@ function Failures({ of }: { of: Box }) {
 /** Wrong says why a box is not well, and leads to the resource that failed last. */
 function Wrong({ of }: { of: Box }) {
   const failure = toneOf(of.state) === "bad" || of.resources.failing > 0 || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
-  if (!of.message && !of.reason && !failure) return <span class="none">{texts.none}</span>;
+  if (!of.message && !of.reason && !failure) {
+    if (of.resources.failing > 0) return <a href={withQuery(paths.resources(of.name), { state: "Failing" })}>{texts.fleet.resourcesFail(of.resources.failing)}</a>;
+    if (of.resources.waiting > 0) return <a href={withQuery(paths.resources(of.name), { state: "Waiting" })}>{texts.fleet.resourcesWait(of.resources.waiting)}</a>;
+    return <span class="none">{of.state === "Unknown" ? texts.fleet.unknown : texts.fleet.well}</span>;
+  }
   return (
     <>
       {(of.reason || of.message) && <p class="clamp" title={of.message}>{of.reason && <strong><Text of={of.reason} /></strong>} <Text of={of.message ?? ""} /></p>}

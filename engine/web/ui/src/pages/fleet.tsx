@@ -14,7 +14,7 @@ import { FoundResources, searches } from "./fleet-found";
 import { FleetTable } from "./fleet-table";
 
 export function FleetPage() {
-  const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined);
+  const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined, (f) => f.boxes.some((b) => b.hour !== undefined));
   const { data } = answer;
   const summary = data && summaryOf(data.boxes);
   useSay(data && (data.manager.running ? summary : `${texts.fleet.noManager}. ${summary}`));

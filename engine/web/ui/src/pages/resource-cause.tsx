@@ -1,14 +1,14 @@
-import type { Cause } from "../api";
+import type { Cause, State } from "../api";
 import { texts } from "../texts";
 import { Message, Text } from "../parts/text";
 import { causeId } from "./tree-order";
 
 /** CauseNote is the first thing that keeps a resource from being ready. */
-export function CauseNote({ of }: { of: Cause }) {
+export function CauseNote({ of, state }: { of: Cause; state: State }) {
   const t = texts.resource;
   return (
     <section class="cause" aria-labelledby="h-cause">
-      <h2 id="h-cause">{t.cause}</h2>
+      <h2 id="h-cause">{state === "Waiting" ? t.waits : t.cause}</h2>
       <p><Message of={of.message} /></p>
       {of.field && <GateFacts of={of} />}
       {of.declaration && (

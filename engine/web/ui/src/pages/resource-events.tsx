@@ -8,11 +8,13 @@ import { Message, Text } from "../parts/text";
 
 const columns = (["time", "type", "reason", "object", "message", "count"] as const).map((id) => ({ id, label: texts.resource.columns[id] }));
 
-export function Events({ of }: { of: Event[] }) {
+export function Events({ of, note }: { of: Event[]; note: string | undefined }) {
   const t = texts.resource;
   return (
     <Section title={t.events} name="events">
-      {of.length === 0 ? <p class="muted">{t.noEvents}</p> : (
+      {note && <p class="muted"><Message of={note} /></p>}
+      {of.length === 0 && !note && <p class="muted">{t.noEvents}</p>}
+      {of.length > 0 && (
         <Table name="events" caption={t.events} columns={columns}>
           {of.map((e) => <OneEvent key={e.time + e.object + e.reason + e.message} of={e} />)}
         </Table>

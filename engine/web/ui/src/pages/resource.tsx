@@ -1,8 +1,9 @@
-import type { Resource } from "../api";
+import type { Change, Resource } from "../api";
 import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
-import { paths } from "../route";
+import { paths, withQuery } from "../route";
 import { texts } from "../texts";
+import { Actions } from "../parts/actions";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { nameOf } from "../parts/links";
@@ -15,15 +16,17 @@ import { CauseNote } from "./resource-cause";
 import { Events } from "./resource-events";
 import { ResourceFacts } from "./resource-facts";
 import { Timeline } from "./resource-history";
+import { SnapshotList } from "./resource-snapshots";
 import { Tree } from "./tree";
 
 interface Props { box: string; namespace: string; name: string }
 
 export function ResourcePage({ box, namespace, name }: Props) {
-  const answer = useAnswer<Resource>(paths.resource(box, namespace, name), (c) => {
+  const concerns = (c: Change) => {
     if (c.box && c.box !== box) return false;
     return !c.resource || (c.resource.name === name && (c.resource.namespace ?? "") === namespace);
-  });
+  };
+  const answer = useAnswer<Resource>(paths.resource(box, namespace, name), concerns);
   const { data } = answer;
   useSay(data && `${data.state}. ${data.headline}`);
   return (
@@ -32,7 +35,10 @@ export function ResourcePage({ box, namespace, name }: Props) {
       <div class="headline">
         <Heading of={nameOf({ namespace, name })} />
         {data && <StateMark of={data.state} />}
+        <a class="onward" href={withQuery(paths.plan(), { box, namespace, name })}>{texts.plan.ofResource}</a>
+        <a href={withQuery(paths.reference(), { box, namespace, name })}>{texts.try.ofResource}</a>
       </div>
+      {data && <Actions path={paths.resource(box, namespace, name)} name={nameOf({ namespace, name })} concerns={concerns} />}
       <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>
   );
@@ -47,7 +53,7 @@ function Detail({ of }: { of: Resource }) {
         <Shape tone={tone} state={of.state} />
         <div>
           <p class="sentence"><Message of={of.headline} /></p>
-          {of.cause && <CauseNote of={of.cause} />}
+          {of.cause && <CauseNote of={of.cause} state={of.state} />}
         </div>
       </div>
       <Notes of={of.notes} />
@@ -61,7 +67,8 @@ function Detail({ of }: { of: Resource }) {
             {of.conditions.length === 0 ? <p class="muted">{t.noConditions}</p> : <Conditions of={of.conditions} caption={t.conditions} />}
           </Section>
           <Timeline of={of.history} />
-          <Events of={of.events} />
+          {of.snapshots && <SnapshotList of={of.snapshots} />}
+          <Events of={of.events} note={of.eventsNote} />
         </div>
         <div class="side-column">
           <Section title={t.facts} name="facts"><ResourceFacts of={of} /></Section>

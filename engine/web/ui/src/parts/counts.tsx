@@ -24,10 +24,12 @@ const part = (n: number, of: number) => (n <= 0 ? 0 : Math.min(width, Math.max(2
 
 export function CountsText({ of }: { of: Counts }) {
   if (of.total <= 0) return <span class="none">{texts.counts.none}</span>;
+  // One that fails and is tried again waits, too: it is not told twice.
+  const waiting = Math.min(of.waiting, of.total - of.failing);
   return (
     <>
       {of.failing > 0 && <><span class="bad-text">{texts.counts.failing(of.failing)}</span>, </>}
-      {of.waiting > 0 && <><span class="wait-text">{texts.counts.waiting(of.waiting)}</span>, </>}
+      {waiting > 0 && <><span class="wait-text">{texts.counts.waiting(waiting)}</span>, </>}
       {texts.counts.of(of.ready, of.total)}
     </>
   );

@@ -59,7 +59,7 @@ function SortButton({ column, by, sort, onSort }: { column: Column; by: string; 
   );
 }
 
-export function Row({ children, tone }: { children: ComponentChildren; tone?: string }) {
+export function Row({ children, tone }: { children: ComponentChildren; tone?: string | undefined }) {
   return <tr role="row" class={tone}>{children}</tr>;
 }
 

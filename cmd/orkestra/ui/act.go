@@ -1,0 +1,54 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/act"
+	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/person"
+)
+
+// newActor gives what writes with the rights of the kubeconfig: the API server and its policies decide.
+func newActor(s *source) web.Actor {
+	c := s.session.Client()
+	rights := person.NewRights(selfReviews{c}, s.Clock)
+	return &act.Hand{Ports: act.Ports{
+		Own: s.Own, Resource: s.Inspecting.Objects.Get, Boxes: c, Revisions: s.session.Revisions(), Clock: s.Clock,
+		Writer: func(*v1alpha1.OperatorBox) (client.Writer, error) { return c, nil },
+		ResourceOf: func(kind schema.GroupVersionKind) (schema.GroupResource, error) {
+			mapped, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+			if err != nil {
+				return schema.GroupResource{}, fmt.Errorf("asking for the kind %s: %w", kind.Kind, err)
+			}
+			return mapped.Resource.GroupResource(), nil
+		},
+		May: func(ctx context.Context, want person.Right) (bool, error) {
+			return rights.May(ctx, person.Person{}, want)
+		},
+	}}
+}
+
+// selfReviews asks for the rights of the kubeconfig's user, who may ask that of nobody else. It implements person.Creator.
+type selfReviews struct{ client client.Client }
+
+// Create implements person.Creator.
+func (s selfReviews) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	review, ok := obj.(*authorizationv1.SubjectAccessReview)
+	if !ok {
+		return s.client.Create(ctx, obj, opts...) //nolint:wrapcheck // as the client says it
+	}
+	self := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: review.Spec.ResourceAttributes, NonResourceAttributes: review.Spec.NonResourceAttributes,
+	}}
+	if err := s.client.Create(ctx, self, opts...); err != nil {
+		return err //nolint:wrapcheck // as the client says it
+	}
+	review.Status = self.Status
+	return nil
+}

@@ -1,0 +1,75 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/cmd/orkestra/version"
+	"github.com/orkspace/orkestra/engine/web/mcp"
+)
+
+const mcpLong = `Offer boxes and their resources to a language model, as tools of the Model Context Protocol on standard input and output.
+
+A client that speaks the protocol, such as an assistant in an editor, starts this command. The tools answer what the page of "orkestra ui" shows,
+with the rights of the kubeconfig's user. They only read, and mask what Secrets hold.
+
+What they answer is data of the cluster: names, messages and events that others have written. Treat it as such, and have your client ask
+you before it acts on any of it.`
+
+const mcpExample = `  # In the configuration of a client
+  {"mcpServers": {"orkestra": {"command": "orkestra", "args": ["mcp", "--context", "production"]}}}`
+
+// NewMCPCommand makes the command `orkestra mcp`. It is beside `orkestra ui` because the two answer from the same source.
+func NewMCPCommand() *cobra.Command {
+	var flags session.Flags
+	cmd := &cobra.Command{
+		Use:     "mcp",
+		Short:   "Offer boxes and their resources to a language model",
+		Long:    mcpLong,
+		Example: mcpExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := offer(cmd.Context(), &flags, cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+				return exit.Failure(err)
+			}
+			return nil
+		},
+	}
+	flags.Bind(cmd)
+	return cmd
+}
+
+// offer serves one client until it closes the input, or the context ends.
+func offer(ctx context.Context, flags *session.Flags, in io.Reader, out io.Writer) error {
+	connected, err := flags.Session()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	source, err := newSource(ctx, connected)
+	if err != nil {
+		return err
+	}
+	reading.Go(func() { source.run(ctx) })
+	err = mcp.NewServer(source, version.Get().Version).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err //nolint:wrapcheck // it is the protocol's
+}
+
+// unclosed is a writer that somebody else closes.
+type unclosed struct{ io.Writer }
+
+// Close implements io.Closer.
+func (unclosed) Close() error { return nil }

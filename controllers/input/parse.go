@@ -1,0 +1,151 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Parse gives the objects of a file. One that can't be read does not hide the others.
+func Parse(file string, data []byte) []Document {
+	var docs []Document
+	for _, c := range split(data) {
+		if doc := c.parse(file); doc.Content != nil || doc.Wrong != nil {
+			docs = append(docs, doc.items()...)
+		}
+	}
+	return docs
+}
+
+// chunk is the text of one YAML document.
+type chunk struct {
+	text   []byte
+	before int // the number of lines before it
+}
+
+// split cuts a file at the lines that begin a document.
+func split(data []byte) []chunk {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	chunks := []chunk{{}}
+	line := 0
+	for text := range bytes.Lines(data) {
+		last := &chunks[len(chunks)-1]
+		if isMarker(text, "---") || isMarker(text, "...") {
+			chunks = append(chunks, chunk{before: line})
+			last = &chunks[len(chunks)-1]
+		}
+		if isMarker(text, "...") {
+			last.before++ // what ends a document says nothing of the next one
+		} else {
+			last.text = append(last.text, text...)
+		}
+		line++
+	}
+	return chunks
+}
+
+func isMarker(line []byte, marker string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
+	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
+}
+
+// parse reads the document as the API server's clients do, and once more for the places of its fields.
+func (c chunk) parse(file string) Document {
+	doc := Document{File: file}
+	var root yamlv3.Node
+	parseErr := yamlv3.Unmarshal(c.text, &root)
+	if parseErr == nil && len(root.Content) > 0 {
+		doc.places = &places{node: root.Content[0], before: c.before}
+		if deepNode(root.Content[0], maxDepth) {
+			doc.places, doc.Wrong = nil, &Mistake{Message: tooDeep, Line: c.before + 1}
+			return doc
+		}
+	}
+	text, err := yaml.YAMLToJSON(c.text)
+	if err != nil && bytes.HasPrefix(bytes.TrimSpace(c.text), []byte("{")) {
+		// JSON may be indented by tabs, YAML may not.
+		text, err = c.text, nil
+	}
+	var content any
+	if err == nil {
+		err = utiljson.Unmarshal(text, &content)
+	}
+	if keys := doc.Keys(); err != nil && len(keys) > 0 {
+		doc.Wrong = &keys[0] // such as null, of which the parser names no line
+		return doc
+	}
+	if err != nil {
+		// The second parser has the better messages.
+		doc.Wrong = c.syntaxError(errors.Join(parseErr, err))
+		return doc
+	}
+	if deep(content, maxDepth) { // by aliases, or as JSON that is no YAML
+		doc.Wrong = &Mistake{Message: tooDeep, Line: c.before + 1}
+		return doc
+	}
+	doc.Content, _ = content.(map[string]any)
+	return doc
+}
+
+// maxDepth is how deep a document may be nested. Paths of fields are as long as that, and there are as many as fields.
+const maxDepth = 200
+
+const tooDeep = "it is nested deeper than 200 levels, and no kind has such fields"
+
+// deepNode says whether a document is nested deeper than some levels, as it is written.
+func deepNode(node *yamlv3.Node, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	for _, below := range node.Content {
+		if deepNode(below, levels-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// deep says the same of what is read.
+func deep(content any, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	switch content := content.(type) {
+	case map[string]any:
+		for _, below := range content {
+			if deep(below, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range content {
+			if deep(below, levels-1) {
+				return true
+			}
+		}
+	default: // it holds nothing
+	}
+	return false
+}
+
+// syntaxLine finds the line in the message of a YAML parser.
+var syntaxLine = regexp.MustCompile(`^(?:.*: )?yaml: (?:line (\d+): )?`)
+
+func (c chunk) syntaxError(err error) *Mistake {
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	m := syntaxLine.FindStringSubmatch(message)
+	if m == nil {
+		return &Mistake{Message: message, Line: c.before + 1}
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		line = 1 // some messages name none
+	}
+	return &Mistake{Message: "not YAML: " + strings.TrimPrefix(message, m[0]), Line: c.before + line}
+}

@@ -1,0 +1,68 @@
+import type { Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { FormerSpecs, Return } from "../api";
+import { useAnswer } from "../live/answer";
+import { texts } from "../texts";
+import { Answered } from "./answered";
+import { Shape } from "./state";
+import { Message } from "./text";
+import { plain } from "./visible";
+import { Yaml } from "./yaml";
+
+/** GoBack lets somebody choose a former revision of a box, and shows what would be written. */
+export function GoBack({ path, shown }: { path: string; shown: Signal<Return | undefined> }) {
+  const t = texts.actions;
+  const answer = useAnswer<FormerSpecs>(`${path}/revisions`, () => false);
+  const chosen = useSignal("");
+  const choose = (name: string) => {
+    shown.value = undefined;
+    chosen.value = name;
+  };
+  return (
+    <Answered of={answer}>
+      {(found) => {
+        const others = found.revisions.filter((r) => !r.current);
+        if (others.length === 0) return <p class="muted">{t.noOther}</p>;
+        return (
+          <>
+            <label class="field">
+              <span>{t.revision}</span>
+              <select value={chosen.value} onChange={(e) => choose(e.currentTarget.value)}>
+                <option value="">{t.choose}</option>
+                {others.map((r) => <option key={r.name} value={r.name}>{plain(r.name)} · {new Date(r.created).toLocaleString("en")}</option>)}
+              </select>
+            </label>
+            {chosen.value !== "" && <Difference key={chosen.value} path={`${path}/revisions/${encodeURIComponent(chosen.value)}`} shown={shown} />}
+          </>
+        );
+      }}
+    </Answered>
+  );
+}
+
+function Difference({ path, shown }: { path: string; shown: Signal<Return | undefined> }) {
+  const t = texts.actions;
+  const answer = useAnswer<Return>(path, () => false);
+  const { data } = answer;
+  useEffect(() => {
+    shown.value = data;
+  }, [data]);
+  return (
+    <Answered of={answer}>
+      {(found) => (
+        <>
+          {found.why && (
+            <div class="note bad" role="alert">
+              <Shape tone="bad" />
+              <p><strong>{t.refusedBack}</strong> <Message of={found.why} /></p>
+            </div>
+          )}
+          <h3>{t.changes}</h3>
+          {found.changes.length === 0 ? <p class="muted">{t.noChanges}</p> : <ul class="changes">{found.changes.map((c) => <li key={c}><Message of={c} /></li>)}</ul>}
+          <Yaml of={found.patch} label={t.patch} />
+        </>
+      )}
+    </Answered>
+  );
+}

@@ -62,13 +62,14 @@ func (r route) operationID() string {
 	if r.method == methodGet {
 		return r.answer
 	}
-	id := strings.ToLower(r.method)
+	var id strings.Builder
+	id.WriteString(strings.ToLower(r.method))
 	for part := range strings.SplitSeq(strings.TrimPrefix(r.path, "/api/v1/"), "/") {
 		if !strings.HasPrefix(part, "{") {
-			id += strings.ToUpper(part[:1]) + part[1:]
+			id.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
 	}
-	return id
+	return id.String()
 }
 
 // queryOf reads "a, b (of both), c (1 to 5)." What has no brackets of its own shares the next ones. A number is what brackets begin to count, or

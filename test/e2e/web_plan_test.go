@@ -83,9 +83,14 @@ var _ = Describe("The Control Center's plans", func() {
 		w.grant(ctx, "reader", w.namespace, to(w.group, "websites", "get", "list"), to("", "configmaps", "list"))
 		p := centerAs(address, token)
 		p.answers(ctx, http.StatusOK)
-		mark := manager.requests.mark()
 		var rendered api.Rendered
-		Expect(p.post(ctx, "render", api.RenderQuestion{Boxes: boxes(planned), Of: of()}, &rendered, from("same-origin"))).To(Equal(http.StatusOK))
+		Eventually(func(g Gomega) { // the process has just begun, and may still write of itself beside the first question
+			mark := manager.requests.mark()
+			g.Expect(p.post(ctx, "render", api.RenderQuestion{Boxes: boxes(planned), Of: of()}, &rendered, from("same-origin"))).To(Equal(http.StatusOK))
+			for _, r := range manager.requests.since(mark, "/") {
+				g.Expect(r.path).To(HaveSuffix("/subjectaccessreviews"), "a request that a plan has caused")
+			}
+		}).WithContext(ctx).Should(Succeed())
 		Expect(rendered.Compiled.Valid).To(BeTrue(), "%v", rendered.Compiled)
 		Expect(rendered.Resources).To(HaveLen(1))
 		Expect(rendered.Resources[0].Waits).To(ContainElement(ContainSubstring(`Secret "` + w.namespace + `/word" could not be read`)))
@@ -94,9 +99,6 @@ var _ = Describe("The Control Center's plans", func() {
 		said, err := json.Marshal(rendered)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(said)).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring("aHVudGVyMg")), "a Secret that the person may not read")
-		for _, r := range manager.requests.since(mark, "/") {
-			Expect(r.path).To(HaveSuffix("/subjectaccessreviews"), "a request that a plan has caused")
-		}
 
 		By("refusing a resource that the person may not read")
 		var problem api.Problem

@@ -539,6 +539,252 @@ export interface Verdict {
   actual?: string;
 }
 
+/** Rows is the answer to GET /api/v1/boxes/{box}/resources: one page of them. Parameters: namespace, state, reason (exact), text (in namespace/name, without case), sort (name, state, age; with - before it in the other order), offset, limit (1 to 500; 100). */
+export interface Rows {
+  /** Rows of the page. */
+  rows: Row[];
+  /** Matching is how many the filters let through; Total how many there are that the person may see. */
+  matching: number;
+  /** Matching is how many the filters let through; Total how many there are that the person may see. */
+  total: number;
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  states: Tally[];
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  reasons: Tally[];
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  namespaces: Tally[];
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** Found is the answer to GET /api/v1/resources: the resources of all boxes in which a text is found, one page of them. Those come first whose name is the text, then those whose name begins with it, then those in whose namespace/name it is, then those in whose reason or message it is. Parameters: text (in any case, of 2 to 200 characters), offset, limit (1 to 100; 50). */
+export interface Found {
+  /** Rows of the page. */
+  rows: FoundRow[];
+  /** Matching is how many there are that the person may see. */
+  matching: number;
+  /** Notes are sentences on what was not searched. */
+  notes?: string[];
+}
+
+/** FoundRow is a resource of a box. */
+export interface FoundRow extends Row {
+  /** Box of the resource. */
+  box: string;
+}
+
+/** Tally is how often a value is there. */
+export interface Tally {
+  /**  */
+  value: string;
+  /**  */
+  count: number;
+}
+
+/** Row is one resource in a list. */
+export interface Row extends Reference {
+  /** State of the resource. */
+  state: State;
+  /** Reason and Message are those of the condition that says so. */
+  reason?: string;
+  /** Reason and Message are those of the condition that says so. */
+  message?: string;
+  /** Created is when it was made, Since since when it is in this state. */
+  created: string;
+  /** Created is when it was made, Since since when it is in this state. */
+  since?: string;
+}
+
+/** Resource is the answer to GET /api/v1/boxes/{box}/resources/{namespace}/{name}; for a kind without namespaces the namespace is "-". */
+export interface Resource extends Row {
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  apiVersion: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  kind: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  box: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  revision?: string;
+  /** Headline says in one sentence how it is. */
+  headline: string;
+  /** Cause is the first thing that keeps it from being Ready, where one is known. */
+  cause?: Cause;
+  /** Declarations of the box, and children of none. */
+  declarations: Declaration[];
+  /** Provided is what providers have made, one line each. */
+  provided?: string[];
+  /** Conditions of its status. */
+  conditions: Condition[];
+  /** History has its last reconciles. */
+  history: History;
+  /** Snapshots that it can go back to; absent where its box rolls nothing back. */
+  snapshots?: Snapshots;
+  /** Events of the API server about it and its children, the newest first; at most 50. */
+  events: Event[];
+  /** EventsNote says why events are not known; absent where they are. */
+  eventsNote?: string;
+  /** YAML without managed fields. What a Secret holds is masked. */
+  yaml: string;
+  /** Notes are sentences on what could not be read, and what else there is to know. */
+  notes?: string[];
+}
+
+/** Cause is the first thing that keeps a resource from being Ready. */
+export interface Cause {
+  /** Declaration that it is about; empty where it is about the resource as a whole. */
+  declaration?: string;
+  /** Path of that declaration in the box. */
+  path?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  field?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  wanted?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  actual?: string;
+  /** Message says it in one sentence. */
+  message: string;
+}
+
+/** Declaration is how a declaration stands for a resource. */
+export interface Declaration {
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  declaration: string;
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  group?: string;
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  path?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  apiVersion?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  kind: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  namespace?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  name?: string;
+  /** Created is when the child was made. */
+  created?: string;
+  /** State in one word, as orkestra status has it, and Reason on one line. */
+  state: string;
+  /** State in one word, as orkestra status has it, and Reason on one line. */
+  reason?: string;
+  /** Gate is what its conditions say. */
+  gate: Gate;
+  /** YAML of the child without managed fields. What a Secret holds is masked. */
+  yaml?: string;
+}
+
+/** Gate is what the conditions of a declaration say. */
+export interface Gate {
+  /** State is open, closed or unknown; empty where there is none. */
+  state?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  field?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  wanted?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  actual?: string;
+}
+
+/** History has the last reconciles of a resource, as the manager that leads remembers them. They are lost when that manager ends, and the oldest go when there are too many in all. */
+export interface History {
+  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
+  since?: string;
+  /** Note says in a sentence why there is none, or what is left out. */
+  note?: string;
+  /** Cycles are the reconciles that ran, the newest first; at most 10. One that had nothing to do is not among them. */
+  cycles: Cycle[];
+}
+
+/** Cycle is one reconcile, or several in a row that came to the same. */
+export interface Cycle {
+  /** Time is when it began, the last one of several; Seconds how long it took. */
+  time: string;
+  /** Time is when it began, the last one of several; Seconds how long it took. */
+  seconds: number;
+  /** Times is how many there were in a row, and First when the first of them began. */
+  times: number;
+  /** Times is how many there were in a row, and First when the first of them began. */
+  first: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  woken: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  action: string;
+  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
+  why: string;
+  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
+  outcome: string;
+  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
+  stage?: string;
+  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
+  reason?: string;
+  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
+  message?: string;
+  /** Stages are those that ran, in their order. */
+  stages: Stage[];
+  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
+  writes: Write[];
+  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
+  others?: number;
+}
+
+/** Stage is a step of a reconcile. */
+export interface Stage {
+  /**  */
+  name: string;
+  /** Seconds that it took. */
+  seconds: number;
+}
+
+/** Write is one write to an object. */
+export interface Write {
+  /** Action is what was done: created, changed, corrected, pruned and so on. */
+  action: string;
+  /** Kind, Namespace and Name of the object. */
+  kind: string;
+  /** Kind, Namespace and Name of the object. */
+  namespace?: string;
+  /** Kind, Namespace and Name of the object. */
+  name: string;
+  /** Patch says that it is an object of others, of which fields were set. */
+  patch?: boolean;
+}
+
+/** Event is one of the API server. */
+export interface Event {
+  /** Time of the last occurrence, Count how often. */
+  time: string;
+  /** Time of the last occurrence, Count how often. */
+  count: number;
+  /** Type is Normal or Warning. */
+  type: string;
+  /** Type is Normal or Warning. */
+  reason: string;
+  /** Type is Normal or Warning. */
+  message: string;
+  /** Object that it is about, as Kind/name. */
+  object: string;
+}
+
+/** Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole. Each 15 seconds, and to begin with, it also tells an event of the name beat, which says only that the connection lives. */
+export interface Change {
+  /**  */
+  box?: string;
+  /** Resource that has changed; absent: the box itself has. */
+  resource?: Reference;
+}
+
+/** Problem is what is answered in place of the rest (RFC 9457). */
+export interface Problem {
+  /** Status is that of HTTP, Title its text. */
+  status: number;
+  /** Status is that of HTTP, Title its text. */
+  title: string;
+  /** Detail says what is wrong and what to do, in a sentence. */
+  detail: string;
+  /** SignIn is where somebody who is not let in can sign in; empty where they can't. */
+  signIn?: string;
+}
+
 /** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
 export interface Fleet {
   /** Manager says whether one is at work. */
@@ -822,250 +1068,4 @@ export interface Revision {
   current?: boolean;
   /** Changes are the fields that differ from the revision before it, as lines such as "spec.workers: 3 → 5"; at most 100. */
   changes?: string[];
-}
-
-/** Rows is the answer to GET /api/v1/boxes/{box}/resources: one page of them. Parameters: namespace, state, reason (exact), text (in namespace/name, without case), sort (name, state, age; with - before it in the other order), offset, limit (1 to 500; 100). */
-export interface Rows {
-  /** Rows of the page. */
-  rows: Row[];
-  /** Matching is how many the filters let through; Total how many there are that the person may see. */
-  matching: number;
-  /** Matching is how many the filters let through; Total how many there are that the person may see. */
-  total: number;
-  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
-  states: Tally[];
-  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
-  reasons: Tally[];
-  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
-  namespaces: Tally[];
-  /** Notes are sentences on what could not be read. */
-  notes?: string[];
-}
-
-/** Found is the answer to GET /api/v1/resources: the resources of all boxes in which a text is found, one page of them. Those come first whose name is the text, then those whose name begins with it, then those in whose namespace/name it is, then those in whose reason or message it is. Parameters: text (in any case, of 2 to 200 characters), offset, limit (1 to 100; 50). */
-export interface Found {
-  /** Rows of the page. */
-  rows: FoundRow[];
-  /** Matching is how many there are that the person may see. */
-  matching: number;
-  /** Notes are sentences on what was not searched. */
-  notes?: string[];
-}
-
-/** FoundRow is a resource of a box. */
-export interface FoundRow extends Row {
-  /** Box of the resource. */
-  box: string;
-}
-
-/** Tally is how often a value is there. */
-export interface Tally {
-  /**  */
-  value: string;
-  /**  */
-  count: number;
-}
-
-/** Row is one resource in a list. */
-export interface Row extends Reference {
-  /** State of the resource. */
-  state: State;
-  /** Reason and Message are those of the condition that says so. */
-  reason?: string;
-  /** Reason and Message are those of the condition that says so. */
-  message?: string;
-  /** Created is when it was made, Since since when it is in this state. */
-  created: string;
-  /** Created is when it was made, Since since when it is in this state. */
-  since?: string;
-}
-
-/** Resource is the answer to GET /api/v1/boxes/{box}/resources/{namespace}/{name}; for a kind without namespaces the namespace is "-". */
-export interface Resource extends Row {
-  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
-  apiVersion: string;
-  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
-  kind: string;
-  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
-  box: string;
-  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
-  revision?: string;
-  /** Headline says in one sentence how it is. */
-  headline: string;
-  /** Cause is the first thing that keeps it from being Ready, where one is known. */
-  cause?: Cause;
-  /** Declarations of the box, and children of none. */
-  declarations: Declaration[];
-  /** Provided is what providers have made, one line each. */
-  provided?: string[];
-  /** Conditions of its status. */
-  conditions: Condition[];
-  /** History has its last reconciles. */
-  history: History;
-  /** Snapshots that it can go back to; absent where its box rolls nothing back. */
-  snapshots?: Snapshots;
-  /** Events of the API server about it and its children, the newest first; at most 50. */
-  events: Event[];
-  /** EventsNote says why events are not known; absent where they are. */
-  eventsNote?: string;
-  /** YAML without managed fields. What a Secret holds is masked. */
-  yaml: string;
-  /** Notes are sentences on what could not be read, and what else there is to know. */
-  notes?: string[];
-}
-
-/** Cause is the first thing that keeps a resource from being Ready. */
-export interface Cause {
-  /** Declaration that it is about; empty where it is about the resource as a whole. */
-  declaration?: string;
-  /** Path of that declaration in the box. */
-  path?: string;
-  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
-  field?: string;
-  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
-  wanted?: string;
-  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
-  actual?: string;
-  /** Message says it in one sentence. */
-  message: string;
-}
-
-/** Declaration is how a declaration stands for a resource. */
-export interface Declaration {
-  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
-  declaration: string;
-  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
-  group?: string;
-  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
-  path?: string;
-  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
-  apiVersion?: string;
-  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
-  kind: string;
-  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
-  namespace?: string;
-  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
-  name?: string;
-  /** Created is when the child was made. */
-  created?: string;
-  /** State in one word, as orkestra status has it, and Reason on one line. */
-  state: string;
-  /** State in one word, as orkestra status has it, and Reason on one line. */
-  reason?: string;
-  /** Gate is what its conditions say. */
-  gate: Gate;
-  /** YAML of the child without managed fields. What a Secret holds is masked. */
-  yaml?: string;
-}
-
-/** Gate is what the conditions of a declaration say. */
-export interface Gate {
-  /** State is open, closed or unknown; empty where there is none. */
-  state?: string;
-  /** Field, Wanted and Actual are those of the first condition that does not hold. */
-  field?: string;
-  /** Field, Wanted and Actual are those of the first condition that does not hold. */
-  wanted?: string;
-  /** Field, Wanted and Actual are those of the first condition that does not hold. */
-  actual?: string;
-}
-
-/** History has the last reconciles of a resource, as the manager that leads remembers them. They are lost when that manager ends, and the oldest go when there are too many in all. */
-export interface History {
-  /** Since is from when on it remembers; absent where the one that answers remembers nothing. */
-  since?: string;
-  /** Note says in a sentence why there is none, or what is left out. */
-  note?: string;
-  /** Cycles are the reconciles that ran, the newest first; at most 10. One that had nothing to do is not among them. */
-  cycles: Cycle[];
-}
-
-/** Cycle is one reconcile, or several in a row that came to the same. */
-export interface Cycle {
-  /** Time is when it began, the last one of several; Seconds how long it took. */
-  time: string;
-  /** Time is when it began, the last one of several; Seconds how long it took. */
-  seconds: number;
-  /** Times is how many there were in a row, and First when the first of them began. */
-  times: number;
-  /** Times is how many there were in a row, and First when the first of them began. */
-  first: string;
-  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
-  woken: string;
-  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
-  action: string;
-  /** Woken says what has woken the resource; Action what was decided, such as Reconcile, and Why. */
-  why: string;
-  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
-  outcome: string;
-  /** Outcome is success, waiting, or the class of the error, such as Transient. Stage is the one that failed. */
-  stage?: string;
-  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
-  reason?: string;
-  /** Reason and Message are those of the condition Ready after it, or the error that the resource could not show. */
-  message?: string;
-  /** Stages are those that ran, in their order. */
-  stages: Stage[];
-  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
-  writes: Write[];
-  /** Writes are those of objects that the person may list; at most 20. Others counts the rest. */
-  others?: number;
-}
-
-/** Stage is a step of a reconcile. */
-export interface Stage {
-  /**  */
-  name: string;
-  /** Seconds that it took. */
-  seconds: number;
-}
-
-/** Write is one write to an object. */
-export interface Write {
-  /** Action is what was done: created, changed, corrected, pruned and so on. */
-  action: string;
-  /** Kind, Namespace and Name of the object. */
-  kind: string;
-  /** Kind, Namespace and Name of the object. */
-  namespace?: string;
-  /** Kind, Namespace and Name of the object. */
-  name: string;
-  /** Patch says that it is an object of others, of which fields were set. */
-  patch?: boolean;
-}
-
-/** Event is one of the API server. */
-export interface Event {
-  /** Time of the last occurrence, Count how often. */
-  time: string;
-  /** Time of the last occurrence, Count how often. */
-  count: number;
-  /** Type is Normal or Warning. */
-  type: string;
-  /** Type is Normal or Warning. */
-  reason: string;
-  /** Type is Normal or Warning. */
-  message: string;
-  /** Object that it is about, as Kind/name. */
-  object: string;
-}
-
-/** Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole. Each 15 seconds, and to begin with, it also tells an event of the name beat, which says only that the connection lives. */
-export interface Change {
-  /**  */
-  box?: string;
-  /** Resource that has changed; absent: the box itself has. */
-  resource?: Reference;
-}
-
-/** Problem is what is answered in place of the rest (RFC 9457). */
-export interface Problem {
-  /** Status is that of HTTP, Title its text. */
-  status: number;
-  /** Status is that of HTTP, Title its text. */
-  title: string;
-  /** Detail says what is wrong and what to do, in a sentence. */
-  detail: string;
-  /** SignIn is where somebody who is not let in can sign in; empty where they can't. */
-  signIn?: string;
 }

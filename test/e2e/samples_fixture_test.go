@@ -71,14 +71,23 @@ func (s sample) life(ctx context.Context) *life {
 	if !s.others {
 		l.crd = s.read("crd.yaml")[0]
 		l.apply(ctx, l.crd)
-		gvk := l.resource.GroupVersionKind()
-		Eventually(func() error { return kube.List(ctx, listOf(gvk)) }).WithContext(ctx).Should(Succeed(), "the CRD is served")
+		listed(ctx, l.resource.GroupVersionKind())
 	}
 	place(resources...)
 	if s.prepare != nil {
 		s.prepare(ctx, l)
 	}
 	return l
+}
+
+// listed waits until a kind is served, and until discovery says so, which the API server does a little later.
+func listed(ctx context.Context, gvk schema.GroupVersionKind) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		_, err := kube.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(kube.List(ctx, listOf(gvk))).To(Succeed())
+	}).WithContext(ctx).Should(Succeed(), "%s is served", gvk.Kind)
 }
 
 // begun waits until the box runs, and applies the resource.

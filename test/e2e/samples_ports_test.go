@@ -177,8 +177,7 @@ func installProvider(ctx context.Context, l *life) {
 	})
 	l.apply(ctx, kinds...)
 	for _, kind := range kinds {
-		gvk := sampleObject(at(kind.Object, "spec.group").(string)+"/v1", at(kind.Object, "spec.names.kind").(string), "").GroupVersionKind()
-		Eventually(func() error { return kube.List(ctx, listOf(gvk)) }).WithContext(ctx).Should(Succeed(), "the CRD is served")
+		listed(ctx, sampleObject(at(kind.Object, "spec.group").(string)+"/v1", at(kind.Object, "spec.names.kind").(string), "").GroupVersionKind())
 	}
 }
 

@@ -181,6 +181,8 @@ C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
 # Packages in which goroutines share something. The others hold pure functions, and their tests compute for minutes under the detector.
 CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(expr|kinds|when|value|suggest)(/|$$)")
+# Properties of admission policies. They evaluate thousands of them in one goroutine, which takes five minutes under the detector.
+SEQUENTIAL = ^(TestPoliciesAndTheReconcileAgree|TestDefaultsOfPoliciesAreThoseOfTheReconcile)$$
 
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
@@ -190,7 +192,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
 		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)")' \
-		$(if $(C_COMPILER),-test 'data races: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $(CONCURRENT)') \
+		$(if $(C_COMPILER),-test 'data races: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)') \
 		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
@@ -247,7 +249,7 @@ COUNTS_MEMORY = ^TestCompose$$
 .PHONY: race
 race: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
-	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
+	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)|$(SEQUENTIAL)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
 	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi

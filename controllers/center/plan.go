@@ -101,6 +101,9 @@ func documents(name, text string) ([]input.Document, error) {
 
 func checked(r *validation.Result) api.CheckedDocument {
 	notes := slices.Clone(r.Notes)
+	if len(notes) > maxMistakes {
+		notes = append(notes[:maxMistakes], view.More(len(r.Notes)-maxMistakes, "notes"))
+	}
 	for _, rule := range r.Rules {
 		where := "a policy of the API server checks it"
 		if rule.Where != v1alpha1.RuleInPolicy {

@@ -58,6 +58,14 @@ const maxFindings = 2000
 
 func (f *Findings) isFull() bool { return len(f.all) >= maxFindings }
 
+// Exceed says whether the document has more of something than its schema allows, or more mistakes than are looked at. To look further would take
+// longer than anybody waits.
+func (f *Findings) Exceed() bool {
+	return f.isFull() || slices.ContainsFunc(f.all, func(known finding) bool {
+		return known.err.Type == field.ErrorTypeTooMany || known.err.Type == field.ErrorTypeTooLong
+	})
+}
+
 // Add adds errors, whose paths are those of the document as written.
 func (f *Findings) Add(s Source, errs ...*field.Error) {
 	for _, e := range errs {

@@ -83,10 +83,16 @@ func neitherOfBoth(value any, s *structuralschema.Structural, at *field.Path) fi
 	switch value := value.(type) {
 	case []any:
 		for i, item := range value {
+			if len(errs) >= maxFindings { // no more are looked at
+				break
+			}
 			errs = append(errs, neitherOfBoth(item, s.Items, at.Index(i))...)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if len(errs) >= maxFindings {
+				break
+			}
 			if property, known := s.Properties[name]; known {
 				errs = append(errs, neitherOfBoth(value[name], &property, child(at, name))...)
 			} else if s.AdditionalProperties != nil {

@@ -66,6 +66,10 @@ func (c chunk) parse(file string) Document {
 			doc.places, doc.Wrong = nil, &Mistake{Message: tooDeep, Line: c.before + 1}
 			return doc
 		}
+		if (&counting{known: map[*yamlv3.Node]int{}}).values(root.Content[0]) > maxValues {
+			doc.places, doc.Wrong = nil, &Mistake{Message: tooMany, Line: c.before + 1}
+			return doc
+		}
 	}
 	text, err := yaml.YAMLToJSON(c.text)
 	if err != nil && bytes.HasPrefix(bytes.TrimSpace(c.text), []byte("{")) {
@@ -109,6 +113,33 @@ func deepNode(node *yamlv3.Node, levels int) bool {
 		}
 	}
 	return false
+}
+
+// maxValues is how many values a document may have, with those that aliases stand for. The largest object that the API server stores has fewer.
+const maxValues = 200_000
+
+const tooMany = "it has more than 200000 values, by aliases or as written, and no object of a cluster has so many"
+
+// counting counts values, each alias as often as it stands somewhere.
+type counting struct{ known map[*yamlv3.Node]int }
+
+// values is how many there are in a document; more than maxValues are not counted. One that holds itself is refused by the parser.
+func (c *counting) values(node *yamlv3.Node) int {
+	if node = resolve(node); len(node.Content) == 0 {
+		return 1
+	}
+	if n, is := c.known[node]; is {
+		return n
+	}
+	c.known[node] = 0
+	n := 1
+	for _, below := range node.Content {
+		if n += c.values(below); n > maxValues {
+			break
+		}
+	}
+	c.known[node] = n
+	return n
 }
 
 // deep says the same of what is read.

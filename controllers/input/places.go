@@ -19,6 +19,8 @@ type step struct {
 type places struct {
 	node   *yamlv3.Node
 	before int // the number of lines of the file before the document
+	// fields are the keys of the mappings that were asked for, each with its place in the mapping: both the fields and the mistakes may be many.
+	fields map[*yamlv3.Node]map[string]int
 }
 
 // below gives the places of what the steps lead to; nil where that is not there.
@@ -28,7 +30,7 @@ func (p *places) below(steps ...step) *places {
 	}
 	node := p.node
 	for _, s := range steps {
-		if _, node = descendNode(node, s); node == nil {
+		if _, node = p.descend(node, s); node == nil {
 			return nil
 		}
 	}
@@ -43,7 +45,7 @@ func (p *places) at(steps []step) (line, column int) {
 	line, column = p.node.Line, p.node.Column
 	node := p.node
 	for _, s := range steps {
-		label, next := descendNode(node, s)
+		label, next := p.descend(node, s)
 		if next == nil {
 			break
 		}
@@ -52,21 +54,34 @@ func (p *places) at(steps []step) (line, column int) {
 	return line + p.before, column
 }
 
-// descendNode gives the node that a step leads to, and the one that labels it: a key, or the list's element itself.
-func descendNode(node *yamlv3.Node, s step) (label, value *yamlv3.Node) {
+// descend gives the node that a step leads to, and the one that labels it: a key, or the list's element itself.
+func (p *places) descend(node *yamlv3.Node, s step) (label, value *yamlv3.Node) {
 	node = resolve(node)
 	switch {
 	case node.Kind == yamlv3.SequenceNode && s.name == "" && s.index < len(node.Content):
 		return node.Content[s.index], node.Content[s.index]
 	case node.Kind == yamlv3.MappingNode && s.name != "":
-		// Of several equal keys the last one counts.
-		for i := len(node.Content) - 2; i >= 0; i -= 2 {
-			if node.Content[i].Value == s.name {
-				return node.Content[i], node.Content[i+1]
-			}
+		if i, is := p.fieldsOf(node)[s.name]; is {
+			return node.Content[i], node.Content[i+1]
 		}
 	}
 	return nil, nil
+}
+
+// fieldsOf gives the keys of a mapping with their places in it. Of several equal keys the last one counts.
+func (p *places) fieldsOf(node *yamlv3.Node) map[string]int {
+	if known := p.fields[node]; known != nil {
+		return known
+	}
+	found := make(map[string]int, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		found[node.Content[i].Value] = i
+	}
+	if p.fields == nil {
+		p.fields = map[*yamlv3.Node]map[string]int{}
+	}
+	p.fields[node] = found
+	return found
 }
 
 // resolve follows an alias to what it stands for.
@@ -80,24 +95,27 @@ func resolve(node *yamlv3.Node) *yamlv3.Node {
 // keys gives a mistake for each key that a mapping has twice, and for each that is read as another name: a value would silently be lost.
 func (p *places) keys() []Mistake {
 	var found []Mistake
-	p.walk(func(node *yamlv3.Node, at []step) {
+	p.walk(func(node *yamlv3.Node, at []step) bool {
 		if node.Kind != yamlv3.MappingNode {
-			return
+			return true
 		}
 		lines := map[string]int{}
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key := node.Content[i]
-			here := Mistake{Path: pathString(below(at, step{name: key.Value})), Line: key.Line + p.before, Column: key.Column}
+			wrong := otherKey(key)
 			if first, twice := lines[key.Value]; twice {
-				here.Message = "duplicate key, it is also in line " + strconv.Itoa(first)
-				found = append(found, here)
-				continue
+				wrong = "duplicate key, it is also in line " + strconv.Itoa(first)
+			} else {
+				lines[key.Value] = key.Line + p.before
 			}
-			lines[key.Value] = here.Line
-			if here.Message = otherKey(key); here.Message != "" {
-				found = append(found, here)
+			if wrong != "" {
+				found = append(found, Mistake{Path: pathString(below(at, step{name: key.Value})), Line: key.Line + p.before, Column: key.Column, Message: wrong})
+			}
+			if len(found) >= maxFindings {
+				return false
 			}
 		}
+		return true
 	})
 	return found
 }
@@ -105,34 +123,42 @@ func (p *places) keys() []Mistake {
 // values says of each value that is not read as the text that is written what it is read as.
 func (p *places) values() []Mistake {
 	var found []Mistake
-	p.walk(func(node *yamlv3.Node, at []step) {
+	p.walk(func(node *yamlv3.Node, at []step) bool {
 		if message := otherValue(node); message != "" {
 			found = append(found, Mistake{Path: pathString(at), Line: node.Line + p.before, Column: node.Column, Message: message})
 		}
+		return len(found) < maxFindings
 	})
 	return found
 }
 
-// walk visits each value of the document. What an alias stands for is visited where it is written.
-func (p *places) walk(visit func(node *yamlv3.Node, at []step)) {
+// walk visits each value of the document, until a visit says that it is enough. What an alias stands for is visited where it is written.
+func (p *places) walk(visit func(node *yamlv3.Node, at []step) (goOn bool)) {
 	if p != nil {
 		walkNode(p.node, nil, visit)
 	}
 }
 
-func walkNode(node *yamlv3.Node, at []step, visit func(node *yamlv3.Node, at []step)) {
-	visit(node, at)
+func walkNode(node *yamlv3.Node, at []step, visit func(node *yamlv3.Node, at []step) (goOn bool)) (goOn bool) {
+	if !visit(node, at) {
+		return false
+	}
 	switch node.Kind {
 	case yamlv3.SequenceNode:
 		for i, item := range node.Content {
-			walkNode(item, below(at, step{index: i}), visit)
+			if !walkNode(item, below(at, step{index: i}), visit) {
+				return false
+			}
 		}
 	case yamlv3.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			walkNode(node.Content[i+1], below(at, step{name: node.Content[i].Value}), visit)
+			if !walkNode(node.Content[i+1], below(at, step{name: node.Content[i].Value}), visit) {
+				return false
+			}
 		}
 	default: // scalars hold nothing
 	}
+	return true
 }
 
 func below(at []step, s step) []step { return append(slices.Clip(at), s) }

@@ -61,21 +61,35 @@ func NewSchema(schema *apiextensionsv1.JSONSchemaProps) (*Schema, error) {
 }
 
 // Admit does to an object what the API server does before it stores one: it removes unknown fields, fills in defaults, and finds
-// what is wrong. The API server refuses a box for the unknown fields only when its client asks for that, as kubectl does.
+// what is wrong. The API server refuses a box for the unknown fields only when its client asks for that, as kubectl does. Where the context ends, so
+// does the work, and what was found is not all.
 func (s *Schema) Admit(ctx context.Context, object map[string]any, found *Findings) {
-	found.Add(FromSchema, unknownFields(object, s.structural, nil, true)...)
-	pruning.Prune(object, s.structural, true)
-	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
-	defaulting.Default(object, s.structural)
-	found.Add(FromSchema, oneEach(validation.ValidateCustomResource(nil, object, s.openAPI), object, s.structural)...)
-	found.Add(FromSchema, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
-	broken, _ := s.rules.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
-	// The API server checks no rule at all when something else is wrong. Here they are checked, so that all mistakes come out
-	// at once; those that could not be evaluated are left for when the rest is mended.
-	if len(found.all) > 0 {
-		broken = slices.DeleteFunc(broken, notEvaluated)
+	for _, step := range []func(){
+		func() { found.Add(FromSchema, unknownFields(object, s.structural, nil, true)...) },
+		func() {
+			pruning.Prune(object, s.structural, true)
+			defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
+			defaulting.Default(object, s.structural)
+		},
+		func() {
+			found.Add(FromSchema, oneEach(validation.ValidateCustomResource(nil, object, s.openAPI), object, s.structural)...)
+		},
+		func() { found.Add(FromSchema, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...) },
+		func() {
+			broken, _ := s.rules.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+			// The API server checks no rule at all when something else is wrong. Here they are checked, so that all mistakes come out
+			// at once; those that could not be evaluated are left for when the rest is mended.
+			if len(found.all) > 0 {
+				broken = slices.DeleteFunc(broken, notEvaluated)
+			}
+			found.Add(fromRules, broken...)
+		},
+	} {
+		if ctx.Err() != nil {
+			return
+		}
+		step()
 	}
-	found.Add(fromRules, broken...)
 }
 
 // Metadata checks what the schema of a CRD never holds.

@@ -15,7 +15,7 @@ import (
 
 // otherKey says what is wrong with a key that is read as another name than the one that is written; "" for one that is not.
 func otherKey(key *yamlv3.Node) string {
-	if !isPlain(key) {
+	if !isPlain(key) || isOrdinary(key) {
 		return ""
 	}
 	const value = ": 0"
@@ -37,7 +37,7 @@ func otherKey(key *yamlv3.Node) string {
 
 // otherValue says what a value is read as where that is not the text that is written; "" where it is.
 func otherValue(node *yamlv3.Node) string {
-	if !isPlain(node) {
+	if !isPlain(node) || isOrdinary(node) {
 		return ""
 	}
 	text, err := yaml.YAMLToJSON([]byte(node.Value))
@@ -55,3 +55,23 @@ func otherValue(node *yamlv3.Node) string {
 func isPlain(node *yamlv3.Node) bool {
 	return node.Kind == yamlv3.ScalarNode && node.Style == 0 && node.Tag != "!!merge"
 }
+
+// isOrdinary says of plain scalars that are read as what is written, without a parser: a document may have 100,000. It says so of most, not of all.
+func isOrdinary(node *yamlv3.Node) bool {
+	switch node.ShortTag() {
+	case "!!str":
+		return !wordsOf11[strings.ToLower(node.Value)]
+	case "!!timestamp": // it stays text
+		return true
+	case "!!bool":
+		return node.Value == "true" || node.Value == "false"
+	case "!!int":
+		n, err := strconv.ParseInt(node.Value, 10, 64)
+		return err == nil && strconv.FormatInt(n, 10) == node.Value
+	default:
+		return false
+	}
+}
+
+// wordsOf11 are those that YAML 1.1 reads as something else than text, and later versions do not.
+var wordsOf11 = map[string]bool{"y": true, "yes": true, "on": true, "n": true, "no": true, "off": true}

@@ -38,7 +38,7 @@ func TypeErrors(value any, t reflect.Type, at *field.Path) field.ErrorList {
 }
 
 func (c *typeCheck) value(value any, t reflect.Type, at *field.Path) {
-	if value == nil {
+	if value == nil || len(c.errs) >= maxFindings { // no more are looked at
 		return
 	}
 	for t.Kind() == reflect.Pointer {

@@ -21,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -106,7 +107,7 @@ func byName(a, b *unstructured.Unstructured) int {
 
 // Apply implements pipeline.Applier.
 func (m *memory) Apply(_ context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
-	sent := owner.Claimed(child)
+	sent := m.keeping(child, owner.Claimed(child))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.findLocked(sent)
@@ -128,6 +129,48 @@ func (m *memory) findLocked(obj *unstructured.Unstructured) int {
 		return c.sent.GroupVersionKind() == obj.GroupVersionKind() && byName(c.sent, obj) == 0
 	})
 }
+
+// keeping gives a child with the fields as they are in the cluster that are left alone there once it exists.
+func (m *memory) keeping(child apply.Child, sent *unstructured.Unstructured) *unstructured.Unstructured {
+	seen := m.Known.get(sent.GroupVersionKind(), sent.GetNamespace(), sent.GetName())
+	if seen == nil {
+		return sent
+	}
+	left := child.Initial
+	if child.Once {
+		left = contentOf(sent, seen)
+	}
+	for _, path := range left {
+		value, found, err := unstructured.NestedFieldCopy(seen.Object, path...)
+		switch {
+		case found && err == nil:
+			declared, _, _ := unstructured.NestedMap(sent.Object, path...)
+			if object, is := value.(map[string]any); is && declared != nil && !isWhole(seen) {
+				value = merged(declared, object)
+			}
+			_ = unstructured.SetNestedField(sent.Object, value, path...) // a path that leads through something else is refused where it is written
+		case isWhole(seen):
+			unstructured.RemoveNestedField(sent.Object, path...)
+		}
+	}
+	return sent
+}
+
+// contentOf are the paths of all that is said of an object beside whose it is, and how it fares.
+func contentOf(sent, seen *unstructured.Unstructured) []drift.FieldPath {
+	var paths []drift.FieldPath
+	all := maps.Clone(sent.Object)
+	maps.Copy(all, seen.Object)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, name) {
+			paths = append(paths, drift.FieldPath{name})
+		}
+	}
+	return paths
+}
+
+// isWhole says whether an object is all that a cluster has of it. What somebody has written to say how a child fares may be a part.
+func isWhole(seen *unstructured.Unstructured) bool { return seen.GetUID() != "" }
 
 // show gives a child as a cluster would: with what is known of it, and with the UID, the version and the field manager by which the
 // plan sees that it was written and is its own.

@@ -131,6 +131,9 @@ func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 		results = append(results, unusable(u))
 	}
 	for _, doc := range v.Docs {
+		if err := ended(ctx); err != nil {
+			return nil, err
+		}
 		result, err := v.document(ctx, doc)
 		if err != nil {
 			return nil, err
@@ -140,6 +143,14 @@ func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// ended says that nobody waits for the answer any longer; nil: somebody does.
+func ended(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("checking boxes: %w", context.Cause(ctx))
+	}
+	return nil
 }
 
 // unusable is the result for a document that can't be read, or whose CRD can't be used.
@@ -178,12 +189,17 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 // check checks one box.
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
 	r, found, box := v.admit(ctx, doc)
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
 	switch {
 	case v.Instead != nil && box != nil:
 		found.Add(input.FromCompile, v.Instead(box)...)
 	case v.Instead != nil: // what is found already says why
 	case box == nil:
 		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when the types are right")
+	case found.Exceed():
+		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when nothing is too long")
 	default:
 		if err := v.compile(ctx, box, found, r); err != nil {
 			return nil, err

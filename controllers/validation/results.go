@@ -47,8 +47,12 @@ func (r *Result) add(mistakes ...input.Mistake) {
 // respelled notes the values that are read as another text than the one that is written: where text is wanted, as in data, they become it
 // silently. Those that are wrong in their place are told as mistakes already.
 func (r *Result) respelled(doc input.Document) {
+	told := map[string]bool{}
+	for _, m := range r.Errors {
+		told[m.Path] = true
+	}
 	for _, value := range doc.Respelled() {
-		if !slices.ContainsFunc(r.Errors, func(m input.Mistake) bool { return m.Path == value.Path }) {
+		if !told[value.Path] {
 			r.Notes = append(r.Notes, fmt.Sprintf("line %d: %s: %s", value.Line, value.Path, value.Message))
 		}
 	}

@@ -1,0 +1,75 @@
+package center
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var beginning = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+
+// eventAbout is an event about an object that happened some seconds after the beginning.
+func eventAbout(uid types.UID, name string, seconds int) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint(name, seconds)}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: name, UID: uid},
+		Reason: "Reason", Message: "message", Type: "Warning", Count: 2, LastTimestamp: metav1.Time{Time: beginning.Add(time.Duration(seconds) * time.Second)},
+	}
+}
+
+func TestEventsAreListedOnceForWhatSomebodySees(t *testing.T) {
+	g := NewWithT(t)
+	clk := clocktesting.NewFakePassiveClock(beginning)
+	lists, more := 0, ""
+	objects := []client.Object{eventAbout("other", "other", 1)}
+	for n := range 60 {
+		objects = append(objects, eventAbout("mine", "web", n))
+	}
+	objects = append(objects, eventAbout("child", "child", 90))
+	reader := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			lists++
+			o := (&client.ListOptions{}).ApplyOptions(opts)
+			g.Expect(o.Namespace).To(Equal("shop"))
+			g.Expect(o.Limit).To(BeEquivalentTo(1000))
+			err := c.List(ctx, list, client.InNamespace(o.Namespace))
+			list.SetContinue(more)
+			return err
+		},
+	}).Build()
+	events := NewEvents(reader, clk)
+	both, one := map[types.UID]bool{"mine": true, "child": true}, map[types.UID]bool{"mine": true}
+	for range 3 {
+		all, note, err := events.Of(t.Context(), "shop", both)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(note).To(BeEmpty())
+		g.Expect(all).To(HaveLen(50), "the newest ones")
+		g.Expect(all[0]).To(And(HaveField("Object", "Pod/child"), HaveField("Count", int32(2)), HaveField("Time", BeTemporally("==", beginning.Add(90*time.Second)))))
+		g.Expect(all[49]).To(HaveField("Time", BeTemporally("==", beginning.Add(11*time.Second))))
+		all[0].Message = "changed by who got it"
+	}
+	g.Expect(lists).To(Equal(1))
+	seen, _, err := events.Of(t.Context(), "shop", one)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen).To(HaveEach(HaveField("Object", "Pod/web")), "who may not see the child is not told of it")
+	g.Expect(lists).To(Equal(2))
+	again, _, _ := events.Of(t.Context(), "shop", both)
+	g.Expect(again[0].Message).To(Equal("message"))
+
+	clk.SetTime(beginning.Add(10 * time.Second))
+	more = "token"
+	_, note, err := events.Of(t.Context(), "shop", both)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(note).To(HavePrefix("There are more than 1000 events in the namespace shop"))
+	g.Expect(lists).To(Equal(3))
+	g.Expect(EventNamespace("")).To(Equal("default"))
+}

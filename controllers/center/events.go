@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/orkspace/orkestra/engine/web/answers"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -22,6 +24,8 @@ const (
 	maxListed, maxShown = 1000, 50
 	// maxResources is of how many resources they are kept.
 	maxResources = 200
+	// listLife is how long a list is shown before it is asked for again, and listTimeout how long one may take.
+	listLife, listTimeout = 10 * time.Second, 10 * time.Second
 )
 
 // EventNamespace is where the events about an object of a namespace are; about one that is in none, in that namespace.
@@ -30,7 +34,7 @@ func EventNamespace(namespace string) string { return cmp.Or(namespace, corev1.N
 // Events are those about the resources that somebody looked at lately: one list for each in ten seconds. Of a list, what is shown is kept.
 type Events struct {
 	reader client.Reader
-	kept   *Kept[found]
+	kept   *answers.Kept[string, found] // by what somebody sees
 }
 
 type found struct {
@@ -40,13 +44,16 @@ type found struct {
 
 // NewEvents reads from the API server.
 func NewEvents(reader client.Reader, clk clock.PassiveClock) *Events {
-	return &Events{reader: reader, kept: NewKept[found](clk, listLife, maxResources)}
+	return &Events{reader: reader, kept: answers.New[string, found](clk, maxResources, listTimeout)}
 }
 
 // Of gives the events about some objects of a namespace, the newest first, and a sentence where there may be more.
 func (e *Events) Of(ctx context.Context, namespace string, objects map[types.UID]bool) (events []api.Event, note string, err error) {
 	namespace = EventNamespace(namespace)
-	all, err := e.kept.Get(ctx, keyOf(namespace, objects), func(ctx context.Context) (found, error) { return e.list(ctx, namespace, objects) })
+	all, err := e.kept.Get(ctx, keyOf(namespace, objects), func(ctx context.Context) (found, time.Duration, error) {
+		listed, err := e.list(ctx, namespace, objects)
+		return listed, listLife, err // what fails is not asked for more often than what does not
+	})
 	if err != nil {
 		return []api.Event{}, "", err
 	}

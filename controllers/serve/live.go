@@ -18,8 +18,8 @@ import (
 
 // What no informer has is listed when somebody looks. Whoever does must be allowed to list it: the answer is shared by all who may.
 const (
-	// keptLife is how long the revisions of a box are shown before they are listed again.
-	keptLife = 10 * time.Second
+	// keptLife is how long the revisions of a box are shown before they are listed again, and listTimeout how long a list may take.
+	keptLife, listTimeout = 10 * time.Second, 10 * time.Second
 	// maxRevised is of how many boxes they are kept.
 	maxRevised = 50
 )
@@ -31,7 +31,10 @@ func (r *reader) revisions(ctx context.Context, box string) ([]appsv1.Controller
 		return nil, err
 	}
 	kept := revision.NewStore(nil, r.source.Live, r.source.Namespace) // it only reads
-	return r.source.revisions.Get(ctx, box, func(ctx context.Context) ([]appsv1.ControllerRevision, error) { return kept.List(ctx, box) })
+	return r.source.revisions.Get(ctx, box, func(ctx context.Context) ([]appsv1.ControllerRevision, time.Duration, error) {
+		all, err := kept.List(ctx, box)
+		return all, keptLife, err // what fails is not asked for more often than what does not
+	})
 }
 
 // events lists those about some objects, for a person who may list events there.

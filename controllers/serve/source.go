@@ -29,6 +29,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/answers"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/person"
 	"github.com/orkspace/orkestra/engine/web/rows"
@@ -70,7 +71,7 @@ type Source struct {
 	tables    *tables
 	troubles  *troubles
 	events    *center.Events
-	revisions *center.Kept[[]appsv1.ControllerRevision]
+	revisions *answers.Kept[string, []appsv1.ControllerRevision] // by box
 }
 
 var _ web.Source = (*Source)(nil)
@@ -79,7 +80,7 @@ var _ web.Source = (*Source)(nil)
 func NewSource(p Ports) *Source {
 	s := &Source{Ports: p}
 	s.tables, s.troubles = newTables(s), newTroubles(s)
-	s.events, s.revisions = center.NewEvents(p.Live, p.Clock), center.NewKept[[]appsv1.ControllerRevision](p.Clock, keptLife, maxRevised)
+	s.events, s.revisions = center.NewEvents(p.Live, p.Clock), answers.New[string, []appsv1.ControllerRevision](p.Clock, maxRevised, listTimeout)
 	return s
 }
 

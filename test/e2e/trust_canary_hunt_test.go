@@ -82,9 +82,36 @@ func number(from string) *canary {
 	return newCanary(from, string(digits))
 }
 
-// in says whether a text holds a part of the canary.
-func (c *canary) in(text string) bool {
-	return slices.ContainsFunc(c.forms, func(form string) bool { return strings.Contains(text, form) })
+// lookout knows parts of canaries by their first characters. So each text is gone through once, however many canaries there are.
+type lookout map[string][]watched
+
+type watched struct {
+	form string
+	of   *canary
+}
+
+// watchFor gives a lookout for canaries.
+func watchFor(canaries ...*canary) lookout {
+	l := lookout{}
+	for _, c := range canaries {
+		for _, form := range c.forms {
+			l[form[:part]] = append(l[form[:part]], watched{form, c})
+		}
+	}
+	return l
+}
+
+// in gives the canaries of which a text holds a part.
+func (l lookout) in(text string) []*canary {
+	var out []*canary
+	for i := 0; i+part <= len(text); i++ {
+		for _, w := range l[text[i:i+part]] {
+			if strings.HasPrefix(text[i:], w.form) && !slices.Contains(out, w.of) {
+				out = append(out, w.of)
+			}
+		}
+	}
+	return out
 }
 
 // hunt looks for canaries in all that a manager says and sends.
@@ -157,28 +184,23 @@ func (h *hunt) draw(ctx context.Context, worlds []*world) {
 	}
 }
 
-// found gives the places, other than those that are allowed, at which one of the texts holds a canary.
-func (h *hunt) found(texts []spoken) []string {
-	var out []string
+// look gives in how many of the texts each canary is, and the places, other than those that are allowed, at which one is.
+func (h *hunt) look(texts []spoken) (holding map[*canary]int, found []string) {
+	holding = map[*canary]int{}
+	l := watchFor(h.canaries...)
 	for _, t := range texts {
-		for _, c := range h.canaries {
-			if c.in(t.text) && !slices.ContainsFunc(h.allowed, func(r *regexp.Regexp) bool { return r.MatchString(t.place) }) {
-				out = append(out, fmt.Sprintf("%s shows the canary %s: %s", t.place, c.from, t.text))
-			}
+		all := l.in(t.text)
+		for _, c := range all {
+			holding[c]++
+		}
+		if len(all) == 0 || slices.ContainsFunc(h.allowed, func(r *regexp.Regexp) bool { return r.MatchString(t.place) }) {
+			continue
+		}
+		for _, c := range all {
+			found = append(found, fmt.Sprintf("%s shows the canary %s: %s", t.place, c.from, t.text))
 		}
 	}
-	return out
-}
-
-// holding counts the texts that hold a canary.
-func (c *canary) holding(texts []spoken) int {
-	count := 0
-	for _, t := range texts {
-		if c.in(t.text) {
-			count++
-		}
-	}
-	return count
+	return holding, found
 }
 
 // objects gives each text of each object in the cluster, and where it stands.

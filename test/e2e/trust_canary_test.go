@@ -181,11 +181,12 @@ var _ = Describe("What Secrets, others and services hold", longest, func() {
 		By("looking everywhere")
 		h.draw(ctx, worlds)
 		texts := slices.Concat(h.objects(ctx), h.said(Default), h.printed(ctx, worlds, resources))
+		holding, found := h.look(texts)
 		for from, c := range canaries {
 			if !strings.HasSuffix(from, "number") && from != "intruder" {
-				Expect(c.holding(texts)).To(BeNumerically(">", 1), "the canary %s is found where it may be", c.from)
+				Expect(holding[c]).To(BeNumerically(">", 1), "the canary %s is found where it may be", c.from)
 			}
 		}
-		Expect(strings.Join(h.found(texts), "\n")).To(BeEmpty())
-	}, NodeTimeout(patience*3))
+		Expect(strings.Join(found, "\n")).To(BeEmpty())
+	}, NodeTimeout(patience*6))
 })

@@ -432,10 +432,11 @@ var _ = Describe("Webhooks", func() {
 		}
 		w.told(ctx, "wait", v1alpha1.ReasonHookEvent, "came with [from a Secret]")
 		w.shows(ctx, "wait", "Known", metav1.ConditionFalse, "Unknown", "[from a Secret] is not known")
-		all := h.objects(ctx)
-		Expect(token.holding(all)).To(Equal(1), "the Secret itself is found")
-		Expect(h.found(all)).To(BeEmpty())
-		Expect(h.found(h.said(Default))).To(BeEmpty())
+		holding, found := h.look(h.objects(ctx))
+		Expect(holding).To(Equal(map[*canary]int{token: 1}), "the Secret itself is found")
+		Expect(found).To(BeEmpty())
+		_, found = h.look(h.said(Default))
+		Expect(found).To(BeEmpty())
 	})
 })
 

@@ -20,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/web/answers"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -30,7 +31,7 @@ type source struct {
 	session *session.Session
 	cache   cache.Cache
 	tables  *tables
-	manager *center.Kept[api.Manager]
+	manager *answers.Kept[string, api.Manager] // under one name
 
 	mu      sync.Mutex
 	changed func(api.Change) // guarded by mu; nil: nobody listens yet
@@ -54,7 +55,7 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	s := &source{session: connected, cache: watched, manager: center.NewKept[api.Manager](clock.RealClock{}, 2*time.Second, 1)}
+	s := &source{session: connected, cache: watched, manager: answers.New[string, api.Manager](clock.RealClock{}, 1, managerTimeout)}
 	s.tables = newTables(s)
 	s.Ports = center.Ports{
 		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: center.NewEvents(connected.Client(), clock.RealClock{}).Of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
@@ -136,15 +137,18 @@ func withoutTombstone(object any) any {
 	return object
 }
 
+// managerLife is how long it is believed whether a manager is at work, and managerTimeout how long it may take to find out.
+const managerLife, managerTimeout = 2 * time.Second, 10 * time.Second
+
 // newest asks the Lease of the manager whether one is at work.
 func (s *source) newest(ctx context.Context) (api.Manager, error) {
-	return s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, error) {
+	return s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, time.Duration, error) {
 		inspector, err := s.session.Inspector(ctx, s.Clock.Now())
 		if err != nil {
-			return api.Manager{}, err
+			return api.Manager{}, managerLife, err
 		}
 		m := inspector.Manager(ctx)
-		return api.Manager{Running: m.State == session.ManagerRunning, Message: m.Message}, nil
+		return api.Manager{Running: m.State == session.ManagerRunning, Message: m.Message}, managerLife, nil
 	})
 }
 

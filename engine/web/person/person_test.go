@@ -164,21 +164,3 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 		g.Expect(s.asked).To(Equal(9))
 	})
 }
-
-// TestAnswersAreFew: a person who asks for many names does not fill the memory.
-func TestAnswersAreFew(t *testing.T) {
-	g, clk := NewWithT(t), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	kept := newAnswers[int, int](clk, 10)
-	for n := range 25 {
-		if n == 15 {
-			clk.SetTime(clk.Now().Add(life))
-		}
-		got, err := kept.get(t.Context(), n, func(context.Context) (int, time.Duration, error) { return n, life, nil })
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(n))
-		g.Expect(len(kept.all)).To(BeNumerically("<=", 10))
-	}
-	value, known := kept.recall(24)
-	g.Expect(known).To(BeTrue())
-	g.Expect(value).To(Equal(24))
-}

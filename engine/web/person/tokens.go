@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/engine/web/answers"
 )
 
 // Person is who asks.
@@ -93,7 +95,7 @@ func Bearer(header string) (token string, ok bool) {
 // Tokens says whose bearer tokens are, by TokenReviews. It is safe for concurrent use.
 type Tokens struct {
 	client Creator
-	known  *answers[[sha256.Size]byte, *Person]
+	known  *answers.Kept[[sha256.Size]byte, *Person]
 	// seen are the tokens that the API server has known when it was asked last: who guesses must not keep them out when an answer gets old.
 	seen  *lru.Cache
 	limit flowcontrol.PassiveRateLimiter
@@ -102,7 +104,7 @@ type Tokens struct {
 // NewTokens gives one that knows no token.
 func NewTokens(c Creator, clk clock.PassiveClock) *Tokens {
 	return &Tokens{
-		client: c, known: newAnswers[[sha256.Size]byte, *Person](clk, maxTokens), seen: lru.New(maxTokens),
+		client: c, known: answers.New[[sha256.Size]byte, *Person](clk, maxTokens, reviewTimeout), seen: lru.New(maxTokens),
 		limit: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(reviewRate, reviewBurst, clk),
 	}
 }
@@ -116,7 +118,7 @@ func (t *Tokens) Of(ctx context.Context, token string) (*Person, error) {
 		return nil, nil //nolint:nilnil // nobody has such a token
 	}
 	hash := sha256.Sum256([]byte(token))
-	return t.known.get(ctx, hash, func(ctx context.Context) (*Person, time.Duration, error) {
+	return t.known.Get(ctx, hash, func(ctx context.Context) (*Person, time.Duration, error) {
 		if _, seen := t.seen.Get(hash); !seen && !t.limit.TryAccept() {
 			return nil, 0, ErrTooMany
 		}

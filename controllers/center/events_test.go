@@ -2,10 +2,8 @@ package center
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -19,68 +17,6 @@ import (
 )
 
 var beginning = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-
-func TestAnAnswerIsKeptForItsTime(t *testing.T) {
-	g := NewWithT(t)
-	clk := clocktesting.NewFakePassiveClock(beginning)
-	k := NewKept[int](clk, 10*time.Second, 2)
-	asked := map[string]int{}
-	var failing error
-	get := func(name string) (int, error) {
-		return k.Get(t.Context(), name, func(context.Context) (int, error) {
-			asked[name]++
-			return asked[name], failing
-		})
-	}
-	for _, step := range []time.Duration{0, 9 * time.Second} {
-		clk.SetTime(beginning.Add(step))
-		g.Expect(get("a")).To(Equal(1))
-	}
-	clk.SetTime(beginning.Add(10 * time.Second))
-	failing = errors.New("no answer")
-	for range 2 {
-		_, err := get("a")
-		g.Expect(err).To(MatchError("no answer"), "an error is kept as well")
-	}
-	g.Expect(asked).To(Equal(map[string]int{"a": 2}))
-	failing = nil
-	clk.SetTime(beginning.Add(20 * time.Second))
-	g.Expect(get("a")).To(Equal(3))
-	for n := range 50 {
-		_, _ = get(fmt.Sprint(n))
-		g.Expect(len(k.all)).To(BeNumerically("<=", 2))
-	}
-}
-
-// TestManyWhoAskAtOnceAskOnce: and who asks first and goes does not take the answer from the others.
-func TestManyWhoAskAtOnceAskOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		k := NewKept[int](clocktesting.NewFakePassiveClock(beginning), time.Second, 2)
-		begun, end := make(chan struct{}), make(chan struct{})
-		answers := make(chan int, 3)
-		first, leave := context.WithCancel(t.Context())
-		ask := func(ctx context.Context) {
-			got, err := k.Get(ctx, "a", func(ctx context.Context) (int, error) {
-				close(begun) // a second time would panic
-				<-end
-				return 7, ctx.Err()
-			})
-			g.Expect(err).NotTo(HaveOccurred())
-			answers <- got
-		}
-		go ask(first)
-		<-begun
-		go ask(t.Context())
-		go ask(t.Context())
-		synctest.Wait()
-		leave()
-		close(end)
-		for range 3 {
-			g.Expect(<-answers).To(Equal(7))
-		}
-	})
-}
 
 // eventAbout is an event about an object that happened some seconds after the beginning.
 func eventAbout(uid types.UID, name string, seconds int) *corev1.Event {

@@ -20,12 +20,14 @@ func TestTheCause(t *testing.T) {
 		declarations []api.Declaration
 		want         *api.Cause
 	}{
-		"nothing":                              {inspect.Resource{Ready: true}, []api.Declaration{missing}, nil},
-		"an object of others":                  {inspect.Resource{Unselected: true, Reason: "r"}, nil, nil},
-		"a gate":                               {inspect.Resource{Ready: true, Reason: "WaitingForGate"}, []api.Declaration{missing, waiting}, &api.Cause{Declaration: "waiting", Field: "spec.a", Message: "waiting: a gate"}},
-		"an error before any declaration":      {inspect.Resource{Failed: true, Reason: "ValidationFailed", Message: "too many"}, []api.Declaration{missing, waiting}, &api.Cause{Message: "ValidationFailed: too many"}},
-		"an error of a declaration":            {inspect.Resource{Failed: true, Reason: "NotOwned", Message: "m"}, []api.Declaration{missing, foreign}, &api.Cause{Declaration: "foreign", Message: "foreign: somebody else's"}},
-		"an error that may pass":               {inspect.Resource{Failed: true, Reason: v1alpha1.ReasonReconcileError, Message: "m"}, []api.Declaration{waiting}, &api.Cause{Message: "ReconcileError: m"}},
+		"nothing":                         {inspect.Resource{Ready: true}, []api.Declaration{missing}, nil},
+		"an object of others":             {inspect.Resource{Unselected: true, Reason: "r"}, nil, nil},
+		"a gate":                          {inspect.Resource{Ready: true, Reason: "WaitingForGate"}, []api.Declaration{missing, waiting}, &api.Cause{Declaration: "waiting", Field: "spec.a", Message: "waiting: a gate"}},
+		"an error before any declaration": {inspect.Resource{Failed: true, Reason: "ValidationFailed", Message: "too many"}, []api.Declaration{missing, waiting}, &api.Cause{Message: "ValidationFailed: too many"}},
+		"an error of a declaration":       {inspect.Resource{Failed: true, Reason: "NotOwned", Message: "m"}, []api.Declaration{missing, foreign}, &api.Cause{Declaration: "foreign", Message: "foreign: somebody else's"}},
+		"an error that may pass":          {inspect.Resource{Failed: true, Reason: v1alpha1.ReasonReconcileError, Message: "m"}, []api.Declaration{waiting}, &api.Cause{Message: "ReconcileError: m"}},
+		"one that may pass, of a declaration": {inspect.Resource{Failed: true, Reason: v1alpha1.ReasonReconcileError, Message: "onReconcile: applying Deployment \"a\": no room"},
+			[]api.Declaration{waiting, {Declaration: "a", State: "Error", Reason: "no room"}}, &api.Cause{Declaration: "a", Message: "a: no room"}},
 		"a child that is not there, no error":  {inspect.Resource{Reason: "WaitingForDependency", Message: "no database"}, []api.Declaration{missing}, &api.Cause{Message: "WaitingForDependency: no database"}},
 		"nothing that a declaration would say": {inspect.Resource{Reason: "Outdated", Message: "old"}, nil, &api.Cause{Message: "Outdated: old"}},
 	} {

@@ -3,6 +3,7 @@ package center
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,6 +93,11 @@ func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause
 	if found.Unselected || found.Ready && found.Reason == "" {
 		return nil
 	}
+	for _, d := range declarations {
+		if found.Failed && d.Reason != "" && strings.HasSuffix(found.Message, ": "+d.Reason) {
+			return causeIn(d) // it says itself what the reconcile has failed by
+		}
+	}
 	if found.Reason != v1alpha1.ReasonReconcileError {
 		states := []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing}
 		if found.Failed {
@@ -100,12 +106,17 @@ func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause
 		for _, state := range states {
 			for _, d := range declarations {
 				if d.State == string(state) {
-					return &api.Cause{Declaration: d.Declaration, Path: d.Path, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual, Message: d.Declaration + ": " + d.Reason}
+					return causeIn(d)
 				}
 			}
 		}
 	}
 	return &api.Cause{Message: found.Said()}
+}
+
+// causeIn is a declaration that does not go on.
+func causeIn(d api.Declaration) *api.Cause {
+	return &api.Cause{Declaration: d.Declaration, Path: d.Path, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual, Message: d.Declaration + ": " + d.Reason}
 }
 
 // NoHistory is a history without a reconcile, and why there is none.

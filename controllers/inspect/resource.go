@@ -213,6 +213,7 @@ func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, l
 	}
 	i.overdue(ctx, res, box)
 	res.notMade()
+	res.notChanged()
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
 }

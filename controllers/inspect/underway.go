@@ -110,6 +110,27 @@ func (r *Resource) notMade() {
 			if why, ofChild := notTaken(failed, rest); ofChild {
 				d.State, d.Reason = overview.StateError, why
 			}
+		case r.Failed:
+			d.Reason = "the last reconcile failed before it came to it" + rest
+		case r.Reason == v1alpha1.ReasonWaitingForDependency:
+			d.State, d.Reason = overview.StateWaiting, r.Message
+		}
+	}
+}
+
+// notChanged says of a child that is there, and that the API server does not take as it is declared now, why. What is held is not declared so: it is that
+// of an earlier spec.
+func (r *Resource) notChanged() {
+	if !r.Failed || r.Reason == v1alpha1.ReasonHeld {
+		return
+	}
+	for n := range r.Declarations {
+		d := &r.Declarations[n]
+		if d.child == nil {
+			continue
+		}
+		if why, is := strings.CutPrefix(r.Message, fmt.Sprintf("%s: applying %s %q: ", d.Group, d.Kind, d.child.GetName())); is {
+			d.State, d.Reason = overview.StateError, why
 		}
 	}
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Proxy *web.ProxyOptions
 	// SignIn says by which provider people sign in. nil: they can't.
 	SignIn *signin.Options
+	// Tools are what language models may use. nil: nothing.
+	Tools *web.Tools
 }
 
 // Server serves the page. It implements manager.Runnable.
@@ -54,7 +56,7 @@ const maxConnections = 2000
 // NewServer makes one, and reads its certificate.
 func NewServer(o Options, source web.Source, actor web.Actor, tokens web.Tokens, clk clock.PassiveClock, log logr.Logger) (*Server, error) {
 	s := &Server{
-		options: o, log: log, most: maxConnections, pages: web.New(web.Config{Source: source, Actor: actor, Files: ui.Files(), Clock: clk, Log: log}),
+		options: o, log: log, most: maxConnections, pages: web.New(web.Config{Source: source, Actor: actor, Tools: o.Tools, Files: ui.Files(), Clock: clk, Log: log}),
 		// One protocol, as for metrics: resets and floods of HTTP/2 have exhausted servers.
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 	}

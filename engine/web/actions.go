@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
@@ -66,25 +69,41 @@ func (s *Server) ordered(do func(ctx context.Context, r *http.Request, action ap
 			return
 		}
 		var order api.Order
-		if refused := s.readOrder(w, r, &order); refused != nil {
+		if refused := readOrder(w, r, s.Clock, &order); refused != nil {
 			turnAway(w, s.Clock, refused)
 			return
 		}
-		action := api.ActionName(r.PathValue("action"))
+		about := orderOf{
+			who: who, action: api.ActionName(r.PathValue("action")), box: r.PathValue("box"), namespace: namespaceOf(r), name: r.PathValue("name"), order: order, by: "api",
+		}
 		answer(s, w, r, func(ctx context.Context) (*api.Done, error) {
-			done, err := do(ctx, r, action, order)
-			said := []any{
-				"person", who.Name, "action", string(action), "box", r.PathValue("box"), "namespace", namespaceOf(r), "name", r.PathValue("name"),
-				"uid", order.UID, "revision", order.Revision,
-			}
-			if err != nil {
-				s.Log.Info("An action was refused, or has failed", append(said, "status", statusOf(err), "why", err.Error())...)
-				return nil, err
-			}
-			s.Log.Info("An action was done", said...)
-			return done, nil
+			return about.noted(s.Log, func() (*api.Done, error) { return do(ctx, r, about.action, order) })
 		})
 	}
+}
+
+// orderOf is an order, who has given it, and by what.
+type orderOf struct {
+	who                  person.Person
+	action               api.ActionName
+	box, namespace, name string
+	order                api.Order
+	by                   string // api or mcp
+}
+
+// noted has an order done, and logs what came of it.
+func (o orderOf) noted(log logr.Logger, do func() (*api.Done, error)) (*api.Done, error) {
+	done, err := do()
+	said := []any{
+		"person", o.who.Name, "by", o.by, "action", string(o.action), "box", o.box, "namespace", o.namespace, "name", o.name,
+		"uid", o.order.UID, "revision", o.order.Revision,
+	}
+	if err != nil {
+		log.Info("An action was refused, or has failed", append(said, "status", statusOf(err), "why", err.Error())...)
+		return nil, err
+	}
+	log.Info("An action was done", said...)
+	return done, nil
 }
 
 // refuseOrder says why an order is not read; nil: it is.
@@ -102,8 +121,8 @@ func (s *Server) refuseOrder(who person.Person) *refusal {
 // Nameless is why somebody does nothing who has not said who they are: an action names who has asked for it.
 const Nameless = "Who has not said who they are reads only, since each action names who has asked for it: sign in, or send the token of a Kubernetes user"
 
-func (s *Server) readOrder(w http.ResponseWriter, r *http.Request, order *api.Order) *refusal {
-	if refused := readBody(w, r, s.Clock, order); refused != nil {
+func readOrder(w http.ResponseWriter, r *http.Request, c clock.PassiveClock, order *api.Order) *refusal {
+	if refused := readBody(w, r, c, order); refused != nil {
 		return refused
 	}
 	if order.UID == "" {

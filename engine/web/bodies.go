@@ -29,7 +29,7 @@ func mostOf(r *http.Request) int64 {
 	switch {
 	case r.Method != http.MethodPost:
 		return 0
-	case questions[r.URL.Path]:
+	case questions[r.URL.Path], r.URL.Path == toolsPath:
 		return maxQuestion
 	case strings.HasPrefix(r.URL.Path, "/api/v1/boxes/") && strings.Contains(r.URL.Path, "/actions/"):
 		return maxOrder
@@ -62,8 +62,13 @@ func readUntil(w http.ResponseWriter, deadline time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(deadline) // a recorder of a test has none
 }
 
-// readBody reads the body of a request as JSON; nil: it could be read. A field that is not known is a mistake: it may be the one that matters.
+// readBody reads the body of a request of the API as JSON; nil: it could be read. A field that is not known is a mistake: it may be the one that matters.
 func readBody(w http.ResponseWriter, r *http.Request, c clock.PassiveClock, into any) *refusal {
+	return readAs(w, r, c, "wanted JSON as /api/v1/openapi.json describes it", into)
+}
+
+// readAs reads a body. wanted says what stands in one that can be read.
+func readAs(w http.ResponseWriter, r *http.Request, c clock.PassiveClock, wanted string, into any) *refusal {
 	if refused := refuseLength(r); refused != nil {
 		return refused
 	}
@@ -80,7 +85,7 @@ func readBody(w http.ResponseWriter, r *http.Request, c clock.PassiveClock, into
 		}
 	}
 	if err != nil {
-		return &refusal{status: http.StatusBadRequest, why: "The body can't be read: wanted JSON as /api/v1/openapi.json describes it: " + strings.TrimPrefix(err.Error(), "json: ")}
+		return &refusal{status: http.StatusBadRequest, why: "The body can't be read: " + wanted + ": " + strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	readUntil(w, time.Time{}) // a deadline that stays would end the answer
 	return nil

@@ -104,7 +104,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		awaitBody(w, g.Clock) // until it is read, or refused unread
 	}
-	if g.SignIn != nil && !strings.HasPrefix(r.URL.Path, "/api/") {
+	if g.SignIn != nil && !needsSomebody(r.URL.Path) {
 		g.open(w, r)
 		return
 	}
@@ -128,6 +128,9 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithValue(person.With(r.Context(), e.who), entryKey{}, e)
 	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
+
+// needsSomebody says whether a path is for those alone who are let in, also where people sign in: what says something of the cluster is.
+func needsSomebody(path string) bool { return strings.HasPrefix(path, "/api/") || path == toolsPath }
 
 // open serves what needs nobody: the sign-in, and the files of the page, which say nothing of the cluster.
 func (g *Guard) open(w http.ResponseWriter, r *http.Request) {

@@ -22,6 +22,9 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request) { posted(s, w, r
 
 func (s *Server) try(w http.ResponseWriter, r *http.Request) { posted(s, w, r, s.Source.Try) }
 
+// busy is why a question was not worked on.
+const busy = "Other boxes are being compiled and rendered, yours or somebody else's: try again in a moment"
+
 // posted reads a question and answers it, when it is its turn.
 func posted[Q, A any](s *Server, w http.ResponseWriter, r *http.Request, ask func(ctx context.Context, q Q) (*A, error)) {
 	var q Q
@@ -32,7 +35,7 @@ func posted[Q, A any](s *Server, w http.ResponseWriter, r *http.Request, ask fun
 	done := s.work.begin(r.Context())
 	if done == nil {
 		w.Header().Set("Retry-After", "5")
-		Problem(w, http.StatusTooManyRequests, "Other boxes are being compiled and rendered, yours or somebody else's: try again in a moment")
+		Problem(w, http.StatusTooManyRequests, busy)
 		return
 	}
 	defer done()

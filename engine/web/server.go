@@ -75,6 +75,8 @@ type Config struct {
 	Source Source
 	// Actor does what people ask for; nil: they only read.
 	Actor Actor
+	// Tools are what language models may use; nil: nothing.
+	Tools *Tools
 	// Files are those of the page; index.html is served for every path that is not a file.
 	Files fs.FS
 	// Clock tells the time; Log gets what is no answer to anybody.
@@ -123,6 +125,7 @@ func New(c Config) *Server {
 	if c.Actor != nil {
 		s.act()
 	}
+	offer(s)
 	s.mux.HandleFunc("/api/", noSuchPath)
 	s.mux.HandleFunc("/", s.page)
 	return s

@@ -19,9 +19,9 @@ import (
 type tools struct{ *mcp.ClientSession }
 
 // openMCP starts `orkestra mcp`, as a client of a language model does.
-func openMCP(ctx context.Context, kubeconfig string) tools {
+func openMCP(ctx context.Context, kubeconfig string, args ...string) tools {
 	GinkgoHelper()
-	command := exec.Command(built.path(), "mcp", "--kubeconfig", kubeconfig)
+	command := exec.Command(built.path(), append([]string{"mcp", "--kubeconfig", kubeconfig}, args...)...)
 	command.Stderr = GinkgoWriter
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e"}, nil).Connect(ctx, &mcp.CommandTransport{Command: command}, nil)
 	Expect(err).NotTo(HaveOccurred())
@@ -30,6 +30,25 @@ func openMCP(ctx context.Context, kubeconfig string) tools {
 		Expect(command.ProcessState.ExitCode()).To(BeZero(), "it ends by itself when its input does")
 	})
 	return tools{session}
+}
+
+// names are those of the tools that there are.
+func (t tools) names(ctx context.Context) (names []string) {
+	GinkgoHelper()
+	list, err := t.ListTools(ctx, nil)
+	Expect(err).NotTo(HaveOccurred())
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// lacks has a tool refused because there is none.
+func (t tools) lacks(ctx context.Context, name string, arguments map[string]any) {
+	GinkgoHelper()
+	Expect(t.names(ctx)).NotTo(ContainElement(name))
+	_, err := t.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+	Expect(err).To(MatchError(ContainSubstring("unknown tool %q", name)))
 }
 
 // call gives the text of an answer, and whether it is an error.
@@ -82,5 +101,29 @@ var _ = Describe("A language model", func() {
 		text, failed = model.call(ctx, Default, "get_box", map[string]any{"box": w.id + "-none"})
 		Expect(failed).To(BeTrue())
 		Expect(text).To(ContainSubstring("not found"))
+		w.compiles(ctx, model)
+	})
+
+	It("acts on standard input with --allow-actions alone, and with the rights of the kubeconfig", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {a: b}}]}}`))
+		w.website(ctx, "web", `{}`)
+		live := w.settled(ctx, "web")
+		order := map[string]any{"box": w.id, "namespace": w.namespace, "name": "web", "uid": string(live.GetUID())}
+		openMCP(ctx, cluster.Kubeconfig()).lacks(ctx, "reconcile_now", order)
+
+		By("refusing who may not patch")
+		token := w.tokenOf(ctx, "reader")
+		w.grant(ctx, "reader", "", to("orkestra.orkspace.io", "operatorboxes", "get", "list"), to("orkestra.orkspace.io", "crdhealths", "list"), to(w.group, "websites", "get", "list"))
+		text, failed := openMCP(ctx, kubeconfigOf(token), "--allow-actions").call(ctx, Default, "reconcile_now", order)
+		Expect(failed).To(BeTrue())
+		Expect(text).To(ContainSubstring(`you may not patch websites.%s "web" in namespace %q`, w.group, w.namespace))
+		Expect(w.get(ctx, Default, "web").GetResourceVersion()).To(Equal(live.GetResourceVersion()))
+
+		By("doing it for who may")
+		var done api.Done
+		openMCP(ctx, cluster.Kubeconfig(), "--allow-actions").read(ctx, Default, "reconcile_now", order, &done)
+		Expect(done.Action).To(Equal(api.Reconcile))
+		Expect(w.get(ctx, Default, "web").GetAnnotations()).To(And(HaveKey(v1alpha1.AnnotationReconcileAt), Not(HaveKey(v1alpha1.AnnotationLastAction))))
 	})
 })

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -18,8 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/orkspace/orkestra/engine/web/api"
 )
@@ -161,16 +158,7 @@ var _ = Describe("The Control Center", func() {
 		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, role)).To(Succeed()) })
 		Expect(kube.Create(ctx, binding)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, binding)).To(Succeed()) })
-		given, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
-		Expect(err).NotTo(HaveOccurred())
-		given.AuthInfos = map[string]*clientcmdapi.AuthInfo{"reader": {Token: token}}
-		for _, c := range given.Contexts {
-			c.AuthInfo = "reader"
-		}
-		file := filepath.Join(GinkgoT().TempDir(), "reader.kubeconfig")
-		Expect(clientcmd.WriteToFile(*given, file)).To(Succeed())
-
-		p := openUI(file)
+		p := openUI(kubeconfigOf(token))
 		var fleet api.Fleet
 		Expect(p.ask(ctx, Default, "fleet", &fleet)).To(Equal(http.StatusOK))
 		Expect(fleet.Person.Name).To(Equal("system:serviceaccount:" + w.namespace + ":reader"))

@@ -174,6 +174,8 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"prefix of groups":      {`web={"enabled": true, "hosts": ["a"], "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "groupsClaim": "g", "groupsPrefix": "x:"}}`, "web-oidc-groups-prefix", "x:"},
 		"everybody":             {`web={"enabled": true, "anonymous": {"user": "visitor"}}`, "web-anonymous-user", "visitor"},
 		"groups of everybody":   {`web={"enabled": true, "anonymous": {"user": "visitor", "groups": ["a"]}}`, "web-anonymous-groups", "a"},
+		"language models":       {`web={"enabled": true, "mcp": {"enabled": true}}`, "web-mcp", "true"},
+		"models that act":       {`web={"enabled": true, "mcp": {"enabled": true, "allowActions": true}}`, "web-mcp-allow-actions", "true"},
 		"tracing":               {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
 		"all is traced":         {`tracing.ratio=1`, "tracing-ratio", "1"},
 		"allowed hosts":         {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
@@ -201,7 +203,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header", "web-oidc-issuer-url", "web-oidc-scopes", "web-session-key-file", "web-session-life"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-cert-dir", "web-anonymous-user", "web-hosts", "web-proxy-ca-file", "web-proxy-user-header", "web-oidc-issuer-url", "web-oidc-scopes", "web-session-key-file", "web-session-life", "web-mcp", "web-mcp-allow-actions"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -213,7 +215,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "proxy": {"caSecret": "x", "names": ["a"]}, "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "x", "usernamePrefix": "-", "groupsClaim": "g", "groupsPrefix": "x:"}, "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
+	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "hosts": ["a"], "proxy": {"caSecret": "x", "names": ["a"]}, "oidc": {"issuer": "https://a", "clientID": "c", "secret": "s", "caSecret": "x", "usernamePrefix": "-", "groupsClaim": "g", "groupsPrefix": "x:"}, "mcp": {"enabled": true, "allowActions": true}, "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

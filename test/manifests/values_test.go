@@ -50,6 +50,8 @@ func TestChartRefuses(t *testing.T) {
 		"a collector without http":    {[]string{`tracing.endpoint="collector:4317"`}, "/tracing/endpoint"},
 		"another variable":            {[]string{`tracing.env=[{"name": "GOMEMLIMIT", "value": "1"}]`}, "/tracing/env/0/name"},
 		"everybody on no page":        {[]string{"web.enabled=false", `web.anonymous={"user": "a"}`}, "it needs web.enabled"},
+		"models on no page":           {[]string{"web.enabled=false", "web.mcp.enabled=true"}, "it needs web.enabled"},
+		"models that may not ask":     {[]string{"web.mcp.allowActions=true"}, "it needs web.mcp.enabled"},
 		"groups of nobody":            {[]string{`web={"enabled": true, "anonymous": {"groups": ["a"]}}`}, "name the user"},
 		"a name with a port":          {[]string{`web.hosts=["a.example.com:443"]`}, "/web/hosts/0"},
 		"proxies of nobody":           {[]string{`web={"enabled": true, "proxy": {"names": ["a"]}}`}, "name in web.proxy.caSecret who signs them"},

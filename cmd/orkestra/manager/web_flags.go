@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers/serve"
 	serveweb "github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
@@ -23,6 +24,7 @@ type web struct {
 	groups, hosts               []string
 	proxy                       serveweb.ProxyOptions
 	oidc                        oidcFlags
+	tools, toolsAct             bool
 
 	flags *pflag.FlagSet // that these are among
 }
@@ -52,12 +54,14 @@ func (w *web) bind(fs *pflag.FlagSet) {
 	w.oidc.bind(fs)
 	fs.StringVar(&w.anonymous, "web-anonymous-user", "", "user as whom those count who send no token to the Control Center; default: they are refused")
 	fs.StringSliceVar(&w.groups, "web-anonymous-groups", nil, "groups of that user; repeatable")
+	fs.BoolVar(&w.tools, "web-mcp", false, "language models may ask the Control Center, by the Model Context Protocol at /mcp, as those for whom they work")
+	fs.BoolVar(&w.toolsAct, "web-mcp-allow-actions", false, "with --web-mcp: they may have resources reconciled, too")
 }
 
 // options checks the flags; nil: the Control Center is not served.
 func (w *web) options() (o *serve.Options, err error) {
 	if w.address == "" || w.address == "0" {
-		if said := w.given("web-cert-dir", "web-hosts", "web-proxy-", "web-oidc-", "web-session-", "web-anonymous-"); said != "" {
+		if said := w.given("web-cert-dir", "web-hosts", "web-proxy-", "web-oidc-", "web-session-", "web-anonymous-", "web-mcp"); said != "" {
 			return nil, fmt.Errorf("%s: found, but the Control Center is not served: name by --web-bind-address where", said)
 		}
 		return nil, nil //nolint:nilnil // it is served nowhere
@@ -79,6 +83,12 @@ func (w *web) options() (o *serve.Options, err error) {
 	}
 	if o.SignIn, err = w.oidc.options(w.hosts); err != nil {
 		return nil, err
+	}
+	switch {
+	case w.tools:
+		o.Tools = &serveweb.Tools{Actions: w.toolsAct, Version: version.Get().Version}
+	case w.toolsAct:
+		return nil, errors.New("--web-mcp-allow-actions says what language models may do, and none may ask: add --web-mcp")
 	}
 	switch {
 	case w.anonymous != "":

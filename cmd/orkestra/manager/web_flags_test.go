@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers/serve"
 	serveweb "github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
@@ -34,6 +35,10 @@ func TestFlagsOfThePage(t *testing.T) {
 		"no header":           {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=X G"}, nil, `--web-proxy-group-header "X G": wanted the name of a header`},
 		"one header for both": {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=x-remote-user"}, nil, "wanted two headers"},
 		"a folder, nowhere":   {[]string{"--web-cert-dir=/c", "--web-bind-address=0"}, nil, "name by --web-bind-address where"},
+		"language models":     {[]string{"--web-bind-address=:1", "--web-mcp"}, &serve.Options{Address: ":1", Tools: &serveweb.Tools{Version: version.Get().Version}}, ""},
+		"models that act":     {[]string{"--web-bind-address=:1", "--web-mcp", "--web-mcp-allow-actions"}, &serve.Options{Address: ":1", Tools: &serveweb.Tools{Actions: true, Version: version.Get().Version}}, ""},
+		"models, nowhere":     {[]string{"--web-mcp"}, nil, "name by --web-bind-address where"},
+		"models, unasked":     {[]string{"--web-bind-address=:1", "--web-mcp-allow-actions"}, nil, "add --web-mcp"},
 		"groups without user": {[]string{"--web-bind-address=:1", "--web-anonymous-groups=all"}, nil, "--web-anonymous-groups are those of --web-anonymous-user, and there is none"},
 	} {
 		t.Run(name, func(t *testing.T) {

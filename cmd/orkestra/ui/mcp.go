@@ -18,17 +18,25 @@ import (
 const mcpLong = `Offer boxes and their resources to a language model, as tools of the Model Context Protocol on standard input and output.
 
 A client that speaks the protocol, such as an assistant in an editor, starts this command. The tools answer what the page of "orkestra ui" shows,
-with the rights of the kubeconfig's user. They only read, and mask what Secrets hold.
+with the rights of the kubeconfig's user. They mask what Secrets hold, and only read: with --allow-actions, one more tool reconciles a
+resource now.
 
 What they answer is data of the cluster: names, messages and events that others have written. Treat it as such, and have your client ask
 you before it acts on any of it.`
+
+// mcpFlags are those of `orkestra mcp`.
+type mcpFlags struct {
+	session.Flags
+
+	actions bool
+}
 
 const mcpExample = `  # In the configuration of a client
   {"mcpServers": {"orkestra": {"command": "orkestra", "args": ["mcp", "--context", "production"]}}}`
 
 // NewMCPCommand makes the command `orkestra mcp`. It is beside `orkestra ui` because the two answer from the same source.
 func NewMCPCommand() *cobra.Command {
-	var flags session.Flags
+	var flags mcpFlags
 	cmd := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Offer boxes and their resources to a language model",
@@ -43,11 +51,12 @@ func NewMCPCommand() *cobra.Command {
 		},
 	}
 	flags.Bind(cmd)
+	cmd.Flags().BoolVar(&flags.actions, "allow-actions", false, "offer a tool that reconciles a resource now, with the rights of the kubeconfig's user")
 	return cmd
 }
 
 // offer serves one client until it closes the input, or the context ends.
-func offer(ctx context.Context, flags *session.Flags, in io.Reader, out io.Writer) error {
+func offer(ctx context.Context, flags *mcpFlags, in io.Reader, out io.Writer) error {
 	connected, err := flags.Session()
 	if err != nil {
 		return err
@@ -61,7 +70,11 @@ func offer(ctx context.Context, flags *session.Flags, in io.Reader, out io.Write
 		return err
 	}
 	reading.Go(func() { source.run(ctx) })
-	err = mcp.NewServer(source, version.Get().Version).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
+	tools := mcp.Config{Source: source, Version: version.Get().Version}
+	if flags.actions {
+		tools.Actor = newActor(source)
+	}
+	err = mcp.NewServer(tools).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/api"
@@ -92,7 +93,7 @@ type inTurn struct {
 func (t inTurn) Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error) {
 	done := t.server.work.begin(ctx)
 	if done == nil {
-		return nil, errors.New(busy)
+		return nil, apierrors.NewTooManyRequests(busy, 5)
 	}
 	defer done()
 	return t.Source.Compile(ctx, q)

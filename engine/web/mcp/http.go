@@ -36,6 +36,7 @@ var errFailed = errors.New("this could not be answered because of a mistake in O
 // goroutines of its own.
 func within(log logr.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		//nolint:contextcheck // the context of the request is in that of the library
 		return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
 			defer func() {
 				if mistake := recover(); mistake != nil {
@@ -49,6 +50,7 @@ func within(log logr.Logger) mcp.Middleware {
 			}
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
+			//nolint:contextcheck // as above
 			defer context.AfterFunc(request, func() { cancel(context.Cause(request)) })()
 			return next(ctx, method, r)
 		}

@@ -17,10 +17,8 @@ import (
 
 // Source is what the tools ask: that of the page is one (engine/web).
 type Source interface {
-	Fleet(ctx context.Context) (*api.Fleet, error)
+	Lists
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
-	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
-	Search(ctx context.Context, q rows.Search) (*api.Found, error)
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
 	Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error)
 }
@@ -28,6 +26,13 @@ type Source interface {
 // Actor does what people ask for, as far as they may: that of the page is one (engine/web).
 type Actor interface {
 	ActOnResource(ctx context.Context, box, namespace, name string, action api.ActionName, order api.Order) (*api.Done, error)
+}
+
+// Lists are what somebody finds boxes and resources in.
+type Lists interface {
+	Fleet(ctx context.Context) (*api.Fleet, error)
+	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
+	Search(ctx context.Context, q rows.Search) (*api.Found, error)
 }
 
 // Config says what tools there are.

@@ -76,11 +76,12 @@ type Inspector struct {
 	boxes    []v1alpha1.OperatorBox // those of the cluster
 	boxesErr error                  // why they could not be listed
 	healths  map[string]boxHealth   // those that were asked for, by the names of their boxes
+	plans    map[planned]planOf     // those that were asked for: a box with many resources is compiled once
 }
 
 // Inspector reads the boxes. The error of a cluster that has no such kind is that of its mapper.
 func (s *Session) Inspector(ctx context.Context, now time.Time) (*Inspector, error) {
-	i := &Inspector{Session: s, now: now, healths: map[string]boxHealth{}}
+	i := &Inspector{Session: s, now: now, healths: map[string]boxHealth{}, plans: map[planned]planOf{}}
 	var boxes v1alpha1.OperatorBoxList
 	switch err := s.Own.List(ctx, &boxes); {
 	case meta.IsNoMatchError(err):

@@ -21,13 +21,31 @@ import (
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
+// planned is a revision of a box, as the box was read.
+type planned struct {
+	box, resourceVersion string
+	of                   revision.Ref
+}
+
+// planOf is its plan, or why it has none.
+type planOf struct {
+	plan *pipeline.Plan
+	err  error
+}
+
 // planOf compiles what runs for a resource: the revision that it was rolled back to, or the one that the status of its box names.
 func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*pipeline.Plan, error) {
 	of := revision.Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}
 	if back := rollback.MarkOf(live); back != nil {
 		of = revision.Ref{Name: back.ToRevision, Hash: back.ToRevisionHash}
 	}
-	return i.Plans.PlanOf(ctx, box, of)
+	key := planned{box: box.Name, resourceVersion: box.ResourceVersion, of: of}
+	known, found := i.plans[key]
+	if !found {
+		known.plan, known.err = i.Plans.PlanOf(ctx, box, of)
+		i.plans[key] = known
+	}
+	return known.plan, known.err
 }
 
 // Compiling compiles what it is asked for. It implements Plans.

@@ -13,7 +13,7 @@ var hostile = `<script>document.title = "owned"</script><img src=x onerror="docu
 // is shown.
 func (c *center) unharmed(t *testing.T, browser *chrome) {
 	t.Helper()
-	c.kinds(t, "hostile", "many")
+	c.Kinds(t, group, "hostile", "many")
 	c.Apply(t, box("hostile", `
 validation: {rules: [{field: spec.host, operator: suffix, value: .example.com}]}
 onReconcile: {configmaps: [{name: "{{ .metadata.name }}-hostile", data: {a: b}}]}`)+
@@ -49,9 +49,7 @@ onReconcile: {configmaps: [{name: "{{ .metadata.name }}-hostile", data: {a: b}}]
 
 	ui := newTab(t, browser, "")
 	ui.look(t, phone)
-	address := c.openUI(t)
-	ui.open(t, address)
-	ui.base = strings.Split(address, "/?")[0]
+	c.enter(t, ui)
 	ui.open(t, "/boxes/hostile/resources/shop/checkout")
 	ui.until(t, "the event is seen", `document.querySelector("table.events")?.innerText.includes("<script>") === true`)
 	ui.unharmed(t, "events")

@@ -70,54 +70,25 @@ func (c *center) openUI(t *testing.T) string {
 	return address
 }
 
-// kind is a CRD of the group browser.example.com whose resources say anything in their spec; its plural is the name of the kind, and an s.
-const kind = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]ss.browser.example.com}
-spec:
-  group: browser.example.com
-  scope: Namespaced
-  names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s, listKind: %[2]sList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
----
-`
-
-// kinds makes the CRDs of some names.
-func (c *center) kinds(t *testing.T, names ...string) {
+// enter opens the page of an `orkestra ui` in a tab.
+func (c *center) enter(t *testing.T, p *tab) {
 	t.Helper()
-	var all strings.Builder
-	wait := []string{"wait", "--for=condition=Established", "--timeout=1m"}
-	for _, name := range names {
-		fmt.Fprintf(&all, kind, name, strings.ToUpper(name[:1])+name[1:])
-		wait = append(wait, "crd/"+name+"s.browser.example.com")
-	}
-	c.Apply(t, all.String())
-	// kubectl wait fails at once on a CRD that has no conditions yet.
-	plane.Eventually(t, "the kinds are established", func() error {
-		_, err := c.Cluster.Kubectl(t.Context(), wait...)
-		return err
-	})
+	address := c.openUI(t)
+	p.open(t, address)
+	p.base = strings.Split(address, "/?")[0]
 }
+
+// group is that of the kinds here.
+const group = "browser.example.com"
 
 // box is a box of a kind, whose spec is given without its crd.
 func box(name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %[1]s}\nspec:\n  crd: {name: %[1]ss.browser.example.com}\n%[2]s\n", name, indent(spec))
+	return fmt.Sprintf("---\napiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %[1]s}\nspec:\n  crd: {name: %[1]ss.%[3]s}\n%[2]s\n", name, indent(spec), group)
 }
 
 // resource is one of a box.
 func resource(box, namespace, name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: browser.example.com/v1\nkind: %s\nmetadata: {name: %q, namespace: %s}\nspec: %s\n", strings.ToUpper(box[:1])+box[1:], name, namespace, spec)
+	return fmt.Sprintf("---\napiVersion: %s/v1\nkind: %s\nmetadata: {name: %q, namespace: %s}\nspec: %s\n", group, plane.KindOf(box), name, namespace, spec)
 }
 
 func write(t *testing.T, file, text string) {

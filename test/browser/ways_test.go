@@ -154,6 +154,11 @@ metadata: {name: reserved}
 spec: {policyName: reserved, validationActions: [Deny]}
 `
 
+// greeting is the box that is well.
+func greeting(data string) string {
+	return box("greeting", `onReconcile: {configmaps: [{name: "{{ .metadata.name }}-greeting", data: `+data+`}]}`)
+}
+
 // fleet applies boxes that fail in all ways, and one that is well.
 func (c *center) fleet(t *testing.T) {
 	t.Helper()
@@ -161,7 +166,7 @@ func (c *center) fleet(t *testing.T) {
 	t.Cleanup(host.Close)
 	c.Kubectl(t, "create", "namespace", shop)
 	names := []string{"greeting"}
-	all := box("greeting", `onReconcile: {configmaps: [{name: "{{ .metadata.name }}-greeting", data: {text: "{{ .spec.text }}"}}]}`)
+	all := greeting(`{text: "{{ .spec.text }}"}`)
 	after := ""
 	for _, n := range []string{"hello", "welcome"} {
 		after += resource("greeting", shop, n, `{text: Hello}`)
@@ -175,9 +180,11 @@ func (c *center) fleet(t *testing.T) {
 			after += resource(w.box, shop, "checkout", w.resource)
 		}
 	}
-	c.kinds(t, names...)
+	c.Kinds(t, group, names...)
 	c.Apply(t, all)
 	c.Apply(t, after)
+	c.reaches(t, "greeting", "hello", `{.status.observedGeneration}`, "1")
+	c.Apply(t, greeting(`{text: "{{ .spec.text }}", from: Orkestra}`)) // so that there is a former revision
 	for _, w := range ways() {
 		if w.then != "" {
 			c.reaches(t, w.box, "checkout", `{.status.observedGeneration}`, "1")

@@ -89,7 +89,6 @@ func named(action api.ActionName, who string) func(obj client.Object) {
 }
 
 var _ = Describe("Actions of the Control Center", func() {
-	const ours = "orkestra.orkspace.io"
 	var (
 		w       *world
 		address string

@@ -188,5 +188,5 @@ var _ = Describe("What Secrets, others and services hold", longest, func() {
 			}
 		}
 		Expect(strings.Join(found, "\n")).To(BeEmpty())
-	}, NodeTimeout(patience*6))
+	}, NodeTimeout(patience*4))
 })

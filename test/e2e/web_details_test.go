@@ -17,7 +17,6 @@ import (
 
 var _ = Describe("The details of a box in the Control Center", func() {
 	const (
-		ours = "orkestra.orkspace.io"
 		spec = `
 validation: {rules: [{field: spec.replicas, lessThan: 10}]}
 rollback: {trigger: {consecutiveFailures: 50}}

@@ -74,7 +74,6 @@ var _ = Describe("The Control Center's plans", func() {
 	})
 
 	It("renders in the manager what the person may read, without a request but reviews", func(ctx context.Context) {
-		const ours = "orkestra.orkspace.io"
 		address := servePage(serve.Options{})
 		w.running(ctx, w.id)
 		w.settled(ctx, "web")

@@ -93,7 +93,7 @@ func (w *world) grant(ctx context.Context, account, namespace string, rules ...r
 	}
 	for _, rule := range rules { // the API server learns of it a moment later
 		Eventually(func() bool {
-			return w.lets(ctx, account, rule.Verbs[0], rule.APIGroups[0], rule.Resources[0], namespace, "")
+			return w.lets(ctx, account, rule.Verbs[0], rule.APIGroups[0], rule.Resources[0], namespace, strings.Join(rule.ResourceNames, ""))
 		}).WithContext(ctx).Should(BeTrue())
 	}
 }
@@ -116,7 +116,6 @@ func to(group, resource string, verbs ...string) rbacv1.PolicyRule {
 
 var _ = Describe("The Control Center of a manager", func() {
 	const (
-		ours = "orkestra.orkspace.io"
 		spec = `onReconcile: {configmaps: [{id: shown, name: "{{ .metadata.name }}-shown", data: {a: b}}], secrets: [{id: hidden, name: "{{ .metadata.name }}-never-named", once: true, data: {password: never-shown}}]}`
 	)
 	var (

@@ -6,10 +6,12 @@ type Graph struct {
 	Revision string `json:"revision,omitempty"`
 	// Nodes in the order of the box; at most 300.
 	Nodes []GraphNode `json:"nodes"`
-	// Edges between these nodes.
+	// Edges between these nodes; at most 2,000.
 	Edges []GraphEdge `json:"edges"`
 	// More counts the nodes that are left out.
 	More int `json:"more,omitempty"`
+	// MoreEdges counts the edges between these nodes that are left out.
+	MoreEdges int `json:"moreEdges,omitempty"`
 	// Notes are sentences on what could not be read.
 	Notes []string `json:"notes,omitempty"`
 }

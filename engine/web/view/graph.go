@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes of a graph are shown, and maxReads how many fields that a gate reads of one.
-	maxNodes, maxReads = 300, 5
+	// maxNodes and maxEdges are how many nodes and edges of a graph are shown, and maxReads how many fields that a gate reads of one.
+	maxNodes, maxEdges, maxReads = 300, 2000, 5
 )
 
 // Graph is what a box declares, and what of it depends on what.
@@ -24,6 +24,10 @@ func Graph(of graph.Graph, revision string) *api.Graph {
 	for i := range of.Edges {
 		e := &of.Edges[i]
 		if e.From >= shown || e.To >= shown {
+			continue
+		}
+		if len(out.Edges) == maxEdges {
+			out.MoreEdges++
 			continue
 		}
 		one := api.GraphEdge{From: of.Nodes[e.From].Path, To: of.Nodes[e.To].Path, Fields: e.Fields[:min(len(e.Fields), maxReads)], Ring: e.Ring}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -29,7 +30,16 @@ func TestAGraphIsBounded(t *testing.T) {
 	g.Expect(shown.More).To(Equal(3))
 	g.Expect(shown.Revision).To(Equal("web-1"))
 	g.Expect(shown.Edges).To(Equal([]api.GraphEdge{{From: "spec[0]", To: fmt.Sprint("spec[", maxNodes-1, "]"), Ways: []string{"gate", "after"}, Fields: fields[:maxReads], Ring: true}}))
+	g.Expect(shown.MoreEdges).To(BeZero())
 	g.Expect(Graph(graph.Graph{}, "")).To(Equal(&api.Graph{Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}}))
+
+	of.Edges = nil
+	for i := range maxEdges + 2 {
+		of.Edges = append(of.Edges, graph.Edge{From: i % maxNodes, To: i / maxNodes}, graph.Edge{From: maxNodes, To: i % maxNodes})
+	}
+	shown = Graph(of, "web-1")
+	g.Expect(shown.Edges).To(HaveLen(maxEdges))
+	g.Expect(shown.MoreEdges).To(Equal(2), "edges to nodes that are not shown are not counted")
 }
 
 // waiting is a box that waits for others.
@@ -135,6 +145,24 @@ func TestADifferenceHasEachFieldBeforeAndAfter(t *testing.T) {
 	changes, more := Fields(before, after, 5)
 	g.Expect(changes).To(HaveLen(5))
 	g.Expect(more).To(Equal(2))
+}
+
+// TestADifferenceIsBounded: as many fields as somebody reads, and of each as much.
+func TestADifferenceIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	list := func(item string, n int) []byte { return []byte(`{"a":[` + strings.Repeat(item+",", n-1) + item + `]}`) }
+	d, err := Difference("one", "two", list("1", maxFields+3), list("2", maxFields+3))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Changes).To(HaveLen(maxFields))
+	g.Expect(d.Changes[maxFields-1].Field).To(Equal(fmt.Sprintf("a[%d]", maxFields-1)))
+	g.Expect(d.More).To(Equal(3))
+	long := strings.Repeat("ä", maxField+5)
+	d, err = Difference("one", "two", list(`"short"`, 1), list(`"`+long+`"`, 1))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(*d.Changes[0].After).To(Equal(strings.Repeat("ä", maxField) + "…"))
+	g.Expect(Changes(list(`"short"`, 1), list(`"`+long+`"`, 1))).To(HaveExactElements(`a[0]: "short" → "` + strings.Repeat("ä", maxValue-1) + "…"))
+	g.Expect(Changes(list("1", maxChanges), list("2", maxChanges))).To(HaveLen(maxChanges))
+	g.Expect(Changes(list("1", maxChanges+7), list("2", maxChanges+7))).To(And(HaveLen(maxChanges+1), ContainElement("and 7 more")))
 }
 
 func TestStepsStandInTheOrderOfThePlan(t *testing.T) {

@@ -18,29 +18,6 @@ import (
 	"github.com/orkspace/orkestra/test/rules/draw"
 )
 
-// kind is a CRD whose resources have a text; %[1]s is its name in the singular, %[2]s in capitals.
-const kind = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]ss.live.example.com}
-spec:
-  group: live.example.com
-  scope: Namespaced
-  names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, properties: {text: {type: string}}}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
----
-`
-
 // shop has one worker and calls a slow host, so that its resources wait. Its first place is the name of a ConfigMap: what breaks it is a template that gives none.
 const shop = `
 apiVersion: orkestra.orkspace.io/v1alpha1
@@ -97,9 +74,8 @@ func (p *plane) fleet(t *testing.T) string {
 		_, _ = fmt.Fprint(w, `{"words": "fine"}`)
 	}))
 	t.Cleanup(host.Close)
-	p.Apply(t, fmt.Sprintf(kind, "shop", "Shop")+fmt.Sprintf(kind, "site", "Site"))
+	p.Kinds(t, "live.example.com", "shop", "site")
 	p.Kubectl(t, "create", "namespace", "team-a")
-	p.Kubectl(t, "wait", "--for=condition=Established", "crd/shops.live.example.com", "crd/sites.live.example.com")
 	all := fmt.Sprintf(shop, goodName, host.URL) + "---" + site
 	for _, of := range []string{"Shop", "Site"} {
 		for _, name := range names() {

@@ -145,10 +145,12 @@ export interface Graph {
   revision?: string;
   /** Nodes in the order of the box; at most 300. */
   nodes: GraphNode[];
-  /** Edges between these nodes. */
+  /** Edges between these nodes; at most 2,000. */
   edges: GraphEdge[];
   /** More counts the nodes that are left out. */
   more?: number;
+  /** MoreEdges counts the edges between these nodes that are left out. */
+  moreEdges?: number;
   /** Notes are sentences on what could not be read. */
   notes?: string[];
 }

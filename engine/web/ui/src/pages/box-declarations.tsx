@@ -27,6 +27,7 @@ export function Declarations({ of }: { of: BoxDetail }) {
       )}
       {nodes.length > 0 && <Rows of={nodes} edges={edges} />}
       {!!data?.more && <p class="muted small">{t.moreDeclarations(data.more)}</p>}
+      {!!data?.moreEdges && <p class="muted small">{t.moreLines(data.moreEdges)}</p>}
     </Section>
   );
 }

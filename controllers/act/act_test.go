@@ -387,7 +387,7 @@ func TestGoingBack(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(shown.Changes).To(ContainElement("workers: 5 → 3"))
+			g.Expect(shown.Changes).To(ContainElement(api.FieldChange{Field: "workers", Before: new("5"), After: new("3")}))
 			g.Expect(shown.Patch).To(Equal("spec:\n  workers: 3\n"))
 			now := w.now(t)
 			g.Expect(now.Spec.Workers).To(HaveValue(BeEquivalentTo(3)))

@@ -125,7 +125,6 @@ func (h *Hand) Return(ctx context.Context, name, to string) (*api.Return, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Return{Box: name, Revision: to, UID: string(live.UID), Generation: live.Generation}
 	before, err := boxspec.Data(live)
 	if err != nil {
 		return nil, err
@@ -134,7 +133,11 @@ func (h *Hand) Return(ctx context.Context, name, to string) (*api.Return, error)
 	if err != nil {
 		return nil, err
 	}
-	out.Changes = append([]string{}, view.Changes(before, wanted)...)
+	differ, err := view.Difference("today", to, before, wanted)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Return{Box: name, Revision: to, UID: string(live.UID), Generation: live.Generation, Changes: differ.Changes, More: differ.More}
 	patch, err := client.MergeFrom(live).Data(after)
 	if err != nil {
 		return nil, fmt.Errorf("comparing OperatorBox %q with its revision %q: %w", name, to, err)

@@ -30,7 +30,7 @@ func (w watched) sees() string {
 // TestGatesReadWhatTheClusterHas renders random boxes whose gates read fields of living children, and expects what a reconcile would do.
 func TestGatesReadWhatTheClusterHas(t *testing.T) {
 	const seed = 16
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // the same boxes each time
+	random := rand.New(rand.NewPCG(seed, seed))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	running := &v1alpha1.OperatorBox{}
 	running.Name, running.Status.CRD.Name, running.Status.CRD.Kind, running.Status.CRD.Version = "shops", "shops.demo.example.com", "Shop", "v1"

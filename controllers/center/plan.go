@@ -145,6 +145,9 @@ func (c *Center) Render(ctx context.Context, q api.RenderQuestion) (*api.Rendere
 	}
 	for _, doc := range served {
 		one, err := r.Resource(ctx, doc)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("rendering %s %q: %w", doc.Kind(), doc.Name(), context.Cause(ctx))
+		}
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}

@@ -47,6 +47,7 @@ type memoryCluster struct {
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	objects []*unstructured.Unstructured
 	reads   int
+	read    func() // is called by each read; nil: nothing is
 }
 
 func clusterOf(tb testing.TB, texts ...string) *memoryCluster {
@@ -73,7 +74,7 @@ func clusterOf(tb testing.TB, texts ...string) *memoryCluster {
 var errSecrets = errors.New(`secrets is forbidden: user "ann" cannot list resource "secrets"`)
 
 func (c *memoryCluster) Get(_ context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
-	c.reads++
+	c.noteRead()
 	if kind.Kind == "Secret" {
 		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, errSecrets)
 	}
@@ -86,7 +87,7 @@ func (c *memoryCluster) Get(_ context.Context, kind schema.GroupVersionKind, nam
 }
 
 func (c *memoryCluster) List(_ context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	c.reads++
+	c.noteRead()
 	if kind.Kind == "Secret" {
 		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errSecrets)
 	}
@@ -99,7 +100,16 @@ func (c *memoryCluster) List(_ context.Context, kind schema.GroupVersionKind, na
 	return out, nil
 }
 
+func (c *memoryCluster) noteRead() {
+	if c.reads++; c.read != nil {
+		c.read()
+	}
+}
+
 func (c *memoryCluster) CRD(_ context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if c.read != nil {
+		c.read()
+	}
 	for _, crd := range c.crds {
 		if crd.Name == name {
 			return crd, nil
@@ -371,6 +381,38 @@ func TestTextsThatMeanHarm(t *testing.T) {
 					t.Errorf("%d mistakes, %d notes", len(d.Mistakes), len(d.Notes))
 				}
 			}
+		})
+	}
+}
+
+// TestNobodyWorksForWhoHasGone: when the question has gone while something is read, nothing else is read.
+func TestNobodyWorksForWhoHasGone(t *testing.T) {
+	var boxes, resources strings.Builder
+	for i := range 40 {
+		boxes.WriteString("---\n" + strings.NewReplacer("name: shops}", fmt.Sprintf("name: shops%d}", i), "shops.demo", fmt.Sprintf("shops%d.demo", i)).Replace(boxOf("  workers: 1")))
+		resources.WriteString("---\n" + strings.Replace(flowers, "name: flowers", fmt.Sprintf("name: flowers%d", i), 1))
+	}
+	crossing := boxOf("  cross: [{name: word, apiVersion: v1, kind: ConfigMap, selector: {name: word}}]\n  onReconcile: {configmaps: [{data: {a: b}}]}") + "---\n" + shopCRD
+	for name, ask := range map[string]func(context.Context, *Center) error{
+		"compile": func(ctx context.Context, c *Center) error {
+			_, err := c.Compile(ctx, api.CompileQuestion{Boxes: boxes.String()})
+			return err
+		},
+		"render": func(ctx context.Context, c *Center) error {
+			_, err := c.Render(ctx, api.RenderQuestion{Boxes: crossing, Resource: resources.String()})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, cluster := NewWithT(t), clusterOf(t)
+			ctx, leave := context.WithCancel(t.Context())
+			reads := 0
+			cluster.read = func() {
+				reads++
+				leave()
+			}
+			g.Expect(ask(ctx, planner(t, cluster))).To(MatchError(context.Canceled))
+			g.Expect(reads).To(Equal(1))
 		})
 	}
 }

@@ -36,9 +36,19 @@ type memory struct {
 	unread string                 // why what was not found may be there all the same; empty: it is not
 
 	mu       sync.Mutex                   // the children of one rank are written at the same time
-	children []*kept                      // guarded by mu
+	children map[objectKey]*kept          // guarded by mu
 	patches  []*unstructured.Unstructured // what is set of objects of others; of the last cycle
 	refused  error                        // what the cluster did not give; guarded by mu
+}
+
+// objectKey says which object one is.
+type objectKey struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+}
+
+func keyOf(obj *unstructured.Unstructured) objectKey {
+	return objectKey{kind: obj.GroupVersionKind(), namespace: obj.GetNamespace(), name: obj.GetName()}
 }
 
 // kept is a child: as it is sent, and as a cluster would show it.
@@ -52,6 +62,9 @@ func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured
 	var err error
 	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: answers{m.Rendering}, StandIn: answers{m.Rendering}, Given: m.Known.provided, Unread: m.unread}
 	for range maxCycles {
+		if ctx.Err() != nil && run != nil {
+			return run, context.Cause(ctx)
+		}
 		m.patches = nil
 		run = m.plan.NewRun(stored, now, ports)
 		err = m.plan.Execute(ctx, run)
@@ -79,7 +92,7 @@ func (m *memory) rendered() []*unstructured.Unstructured {
 		out = append(out, c.sent)
 	}
 	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(kinds.RankOf(a.GroupVersionKind()), kinds.RankOf(b.GroupVersionKind())), cmp.Compare(a.GetKind(), b.GetKind()), byName(a, b))
+		return cmp.Or(cmp.Compare(kinds.RankOf(a.GroupVersionKind()), kinds.RankOf(b.GroupVersionKind())), cmp.Compare(a.GetKind(), b.GetKind()), byName(a, b), cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()))
 	})
 	return out
 }
@@ -106,28 +119,27 @@ func byName(a, b *unstructured.Unstructured) int {
 }
 
 // Apply implements pipeline.Applier.
-func (m *memory) Apply(_ context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+func (m *memory) Apply(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+	if ctx.Err() != nil {
+		return apply.Outcome{}, context.Cause(ctx)
+	}
 	sent := m.keeping(child, owner.Claimed(child))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := m.findLocked(sent)
-	if i < 0 {
-		c := &kept{sent: sent, live: m.show(sent)}
-		m.children = append(m.children, c)
-		return apply.Outcome{Action: apply.Created, Object: c.live}, nil
-	}
-	c := m.children[i]
-	if child.Once || c.sent.GetAnnotations()[v1alpha1.AnnotationApplied] == sent.GetAnnotations()[v1alpha1.AnnotationApplied] {
+	key := keyOf(sent)
+	c := m.children[key]
+	if c != nil && (child.Once || c.sent.GetAnnotations()[v1alpha1.AnnotationApplied] == sent.GetAnnotations()[v1alpha1.AnnotationApplied]) {
 		return apply.Outcome{Action: apply.None, Object: c.live}, nil
 	}
-	m.children[i] = &kept{sent: sent, live: m.show(sent)}
-	return apply.Outcome{Action: apply.Changed, Object: m.children[i].live}, nil
-}
-
-func (m *memory) findLocked(obj *unstructured.Unstructured) int {
-	return slices.IndexFunc(m.children, func(c *kept) bool {
-		return c.sent.GroupVersionKind() == obj.GroupVersionKind() && byName(c.sent, obj) == 0
-	})
+	if m.children == nil {
+		m.children = map[objectKey]*kept{}
+	}
+	made := &kept{sent: sent, live: m.show(sent)}
+	m.children[key] = made
+	if c == nil {
+		return apply.Outcome{Action: apply.Created, Object: made.live}, nil
+	}
+	return apply.Outcome{Action: apply.Changed, Object: made.live}, nil
 }
 
 // keeping gives a child with the fields as they are in the cluster that are left alone there once it exists.
@@ -212,9 +224,7 @@ func (*memory) Expire(_ context.Context, child *unstructured.Unstructured, _ int
 func (m *memory) Delete(_ context.Context, child *unstructured.Unstructured) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if i := m.findLocked(child); i >= 0 {
-		m.children = slices.Delete(m.children, i, i+1)
-	}
+	delete(m.children, keyOf(child))
 	return nil
 }
 

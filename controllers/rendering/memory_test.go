@@ -34,8 +34,12 @@ func object(kind schema.GroupVersionKind, namespace, name string, content map[st
 func empty(t *testing.T, objects ...*unstructured.Unstructured) *memory {
 	t.Helper()
 	crds := input.NewCRDs()
+	known := &State{}
+	for _, obj := range objects {
+		known.Add(obj)
+	}
 	return &memory{
-		Rendering: &Rendering{Validator: &validation.Validator{Options: validation.Options{CRDs: crds}, Mapper: crds.Mapper()}, Known: &State{objects: objects}, Words: Words{GiveRest: "by --with", GiveCRD: "by --crd, or --cluster"}}, plan: &pipeline.Plan{}, ctx: t.Context,
+		Rendering: &Rendering{Validator: &validation.Validator{Options: validation.Options{CRDs: crds}, Mapper: crds.Mapper()}, Known: known, Words: Words{GiveRest: "by --with", GiveCRD: "by --crd, or --cluster"}}, plan: &pipeline.Plan{}, ctx: t.Context,
 	}
 }
 

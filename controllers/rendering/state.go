@@ -20,6 +20,7 @@ import (
 // State is what a cluster has besides what is rendered, as far as it is given.
 type State struct {
 	objects []*unstructured.Unstructured
+	byKey   map[objectKey]*unstructured.Unstructured // the first of each
 	answers map[string]*external.Answer
 	webhook map[string]any // the body of its answer; nil: none is given
 	// provided are the outputs of what providers make, by the ids of declarations.
@@ -49,7 +50,7 @@ func (r *Rendering) ReadState(docs []input.Document) (*State, error) {
 		case doc.Kind() == "" || doc.APIVersion() == "" || doc.Name() == "":
 			return nil, fmt.Errorf("%s: wanted objects with apiVersion, kind and metadata.name, or a document with nothing but `external`, `webhook` and `providers`", doc.File)
 		default:
-			s.objects = append(s.objects, asStored(&unstructured.Unstructured{Object: doc.Content}, r.Mapper))
+			s.Add(asStored(&unstructured.Unstructured{Object: doc.Content}, r.Mapper))
 		}
 	}
 	return s, nil
@@ -114,12 +115,7 @@ const okStatus = 200
 
 // get gives an object; nil where there is none.
 func (s *State) get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	for _, obj := range s.objects {
-		if obj.GroupVersionKind() == kind && obj.GetNamespace() == namespace && obj.GetName() == name {
-			return obj
-		}
-	}
-	return nil
+	return s.byKey[objectKey{kind: kind, namespace: namespace, name: name}]
 }
 
 // list gives the objects of a namespace, or of all, that the labels select, by namespace and name.
@@ -135,4 +131,12 @@ func (s *State) list(kind schema.GroupVersionKind, namespace string, selector la
 }
 
 // Add has a cluster have an object.
-func (s *State) Add(obj *unstructured.Unstructured) { s.objects = append(s.objects, obj) }
+func (s *State) Add(obj *unstructured.Unstructured) {
+	s.objects = append(s.objects, obj)
+	if s.byKey == nil {
+		s.byKey = map[objectKey]*unstructured.Unstructured{}
+	}
+	if key := keyOf(obj); s.byKey[key] == nil {
+		s.byKey[key] = obj
+	}
+}

@@ -95,6 +95,20 @@ func (f FieldDoc) Fields() []FieldDoc {
 	return slices.DeleteFunc(fieldsOf(f.of), func(below FieldDoc) bool { return below.Name == f.less })
 }
 
+// Follow gives the field that names lead to from some fields on, one below the other. It ends at a field that is unknown, and at one that holds
+// declarations by their keys: left are the names from there on, and among the fields that the first of them would be one of.
+func Follow(fields []FieldDoc, names []string) (found FieldDoc, left []string, among []FieldDoc) {
+	for i, name := range names {
+		at := slices.IndexFunc(fields, func(f FieldDoc) bool { return f.Name == name })
+		if at < 0 || found.IsGroup() {
+			return found, names[i:], fields
+		}
+		found = fields[at]
+		fields = found.Fields()
+	}
+	return found, nil, fields
+}
+
 // IsGroup says whether the field holds declarations by their keys: its fields are those of the kinds.
 func (f FieldDoc) IsGroup() bool { return f.of == reflect.TypeFor[v1alpha1.ResourceGroup]() }
 

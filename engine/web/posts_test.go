@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,8 +164,96 @@ func TestWorkIsBounded(t *testing.T) {
 		asks("ann", "again")
 		g.Expect(<-answers).To(Equal(http.StatusOK))
 		g.Expect(server.work.each).To(BeEmpty())
-		g.Expect(server.work.used).To(BeEmpty())
+		g.Expect(server.work.all).To(BeZero())
 	})
+}
+
+// patient answers when its context ends, and never else.
+type patient struct {
+	canned
+
+	begun, ended chan error
+}
+
+func (p *patient) Render(ctx context.Context, _ api.RenderQuestion) (*api.Rendered, error) {
+	p.begun <- nil
+	<-ctx.Done()
+	p.ended <- ctx.Err()
+	return &api.Rendered{}, nil // as if it had been made in time
+}
+
+func patientServer() (*patient, *Server) {
+	source := &patient{begun: make(chan error, maxAll+1), ended: make(chan error, maxAll+1)}
+	server := serverOf(&source.canned)
+	server.Source = source
+	return source, server
+}
+
+// TestWorkEndsWithItsQuestion: nobody works for who has gone, nor for ever, and what was made until then is no answer.
+func TestWorkEndsWithItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		source, server := patientServer()
+		ctx, leave := context.WithCancel(t.Context())
+		answers := make(chan *httptest.ResponseRecorder, 1)
+		asks := func(ctx context.Context) {
+			go func() {
+				answers <- post(server, "/api/v1/render", `{"boxes": "a"}`, func(r *http.Request) { *r = *r.WithContext(ctx) })
+			}()
+			<-source.begun
+		}
+		asks(ctx)
+		leave()
+		g.Expect(<-source.ended).To(MatchError(context.Canceled))
+		g.Expect((<-answers).Code).NotTo(Equal(http.StatusOK))
+		asks(t.Context())
+		g.Expect(<-source.ended).To(MatchError(context.DeadlineExceeded))
+		late := <-answers
+		g.Expect(late.Code).To(Equal(http.StatusServiceUnavailable))
+		g.Expect(late.Body.String()).To(ContainSubstring("give less at once"))
+		g.Expect(server.work.each).To(BeEmpty())
+	})
+}
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body is read")
+	return 0, io.EOF
+}
+
+// TestQuestionsThatWaitAreBounded: each has a body, so that there are three of one person at most, and twenty of all; no more is read.
+func TestQuestionsThatWaitAreBounded(t *testing.T) {
+	for name, of := range map[string]struct {
+		most int
+		who  func(i int) string
+	}{
+		"of one person": {maxOwn, func(int) string { return "ann" }},
+		"of all":        {maxAll, func(i int) string { return fmt.Sprint("person ", i) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				_, server := patientServer()
+				ctx, leave := context.WithCancel(t.Context())
+				as := func(i int) func(*http.Request) {
+					return func(r *http.Request) { *r = *r.WithContext(person.With(ctx, person.Person{Name: of.who(i)})) }
+				}
+				var asked sync.WaitGroup
+				for i := range of.most {
+					asked.Go(func() { post(server, "/api/v1/render", `{"boxes": "a"}`, as(i)) })
+				}
+				synctest.Wait()
+				refused := post(server, "/api/v1/render", `{"boxes": "a"}`, as(of.most), func(r *http.Request) { r.Body = io.NopCloser(unread{t}) })
+				g.Expect(refused.Code).To(Equal(http.StatusTooManyRequests))
+				leave()
+				asked.Wait()
+				g.Expect(server.work.each).To(BeEmpty())
+				g.Expect(server.work.all).To(BeZero())
+			})
+		})
+	}
 }
 
 // FuzzQuestions sends any body: it is answered by JSON, with a status that says what is wrong.

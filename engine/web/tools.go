@@ -91,12 +91,17 @@ type inTurn struct {
 
 // Compile implements mcp.Source.
 func (t inTurn) Compile(ctx context.Context, q api.CompileQuestion) (*api.Compiled, error) {
+	leave := t.server.work.arrive(ctx)
+	if leave == nil {
+		return nil, apierrors.NewTooManyRequests(busy, 5)
+	}
+	defer leave()
 	done := t.server.work.begin(ctx)
 	if done == nil {
 		return nil, apierrors.NewTooManyRequests(busy, 5)
 	}
 	defer done()
-	return t.Source.Compile(ctx, q)
+	return inTime(ctx, q, t.Source.Compile)
 }
 
 // toolOrders has orders done as those of the page are.

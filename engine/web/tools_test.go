@@ -197,6 +197,6 @@ func TestToolsCompileInTurn(t *testing.T) {
 		g.Expect((<-answers).Code).To(Equal(http.StatusOK))
 		asks(toolsPath, `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "compile_box", "arguments": {"boxes": "third"}}}`)
 		g.Expect((<-answers).Body.String()).To(ContainSubstring("third"))
-		g.Expect(server.work.used).To(BeEmpty())
+		g.Expect(server.work.each).To(BeEmpty())
 	})
 }

@@ -254,7 +254,7 @@ var _ = Describe("Actions of the Control Center", func() {
 		var shown api.Return
 		Expect(sre.ask(ctx, Default, path+"/revisions/"+first, &shown)).To(Equal(http.StatusOK))
 		Expect(shown.Why).To(BeEmpty())
-		Expect(shown.Changes).To(ContainElements(`onReconcile.configmaps[0].data.a: "c" → "b"`))
+		Expect(shown.Changes).To(ContainElements(api.FieldChange{Field: "onReconcile.configmaps[0].data.a", Before: new("c"), After: new("b")}))
 		Expect(shown.Patch).To(ContainSubstring("a: b"))
 		order := api.Order{UID: shown.UID, Generation: shown.Generation, Revision: first}
 		var problem api.Problem

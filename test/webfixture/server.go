@@ -20,7 +20,7 @@ import (
 
 // newHandler is the real server on canned answers, behind a proxy that can't reach it for one box.
 func newHandler(ctx context.Context, w *world) http.Handler {
-	server := web.New(web.Config{Source: w, Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
+	server := web.New(web.Config{Source: w, Actor: w, Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
 	go server.Run(ctx)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/v1/boxes/behind") {

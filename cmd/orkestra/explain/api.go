@@ -35,20 +35,12 @@ func findAPI(names []string) (apiField, error) {
 	default:
 		names = append([]string{kindBox, nameSpec}, names...)
 	}
-	found := apiField{}
-	fields := kinds.APIKinds()
-	for i, name := range names {
-		next, ok := fieldOf(fields, name)
-		if !ok {
-			return found, unknownField(found.path, name, fields)
-		}
-		found.FieldDoc, found.path = next, strings.TrimPrefix(found.path+"."+name, ".")
-		if next.IsGroup() {
-			found.rest = names[i+1:]
-			break
-		}
-		fields = next.Fields()
+	doc, left, among := kinds.Follow(kinds.APIKinds(), names)
+	found := apiField{FieldDoc: doc, path: strings.Join(names[:len(names)-len(left)], ".")}
+	if len(left) > 0 && !doc.IsGroup() {
+		return found, unknownField(found.path, left[0], among)
 	}
+	found.rest = left
 	return found, nil
 }
 

@@ -96,17 +96,16 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 		}
 		return text, nil
 	}
-	fields, at := append(kind.ShortFields(), kind.CommonFields()...), kind.Key
-	var found kinds.FieldDoc
-	for _, name := range names[1:] {
-		if found, ok = fieldOf(fields, name); !ok && otherErr == nil {
-			return other, nil
-		} else if !ok {
-			return "", unknownField(at, name, fields)
-		}
-		fields, at = found.Fields(), at+"."+name
+	found, left, among := kinds.Follow(append(kind.ShortFields(), kind.CommonFields()...), names[1:])
+	switch {
+	case len(left) == 0:
+		return explainField(kind, found, recursive), nil
+	case otherErr == nil:
+		return other, nil
+	default:
+		known := append([]string{kind.Key}, names[1:len(names)-len(left)]...)
+		return "", unknownField(strings.Join(known, "."), left[0], among)
 	}
-	return explainField(kind, found, recursive), nil
 }
 
 // explainOther answers for a path that begins with no key: with a kind of the API, or a field of a box.
@@ -124,15 +123,6 @@ func explainOther(providers *provider.Registry, names []string, recursive bool) 
 		return explain(providers, strings.Join(f.rest, "."), recursive)
 	}
 	return explainAPI(names, recursive)
-}
-
-func fieldOf(fields []kinds.FieldDoc, name string) (kinds.FieldDoc, bool) {
-	for _, f := range fields {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return kinds.FieldDoc{}, false
 }
 
 func unknownField(at, name string, fields []kinds.FieldDoc) error {

@@ -53,8 +53,9 @@ type Return struct {
 	// UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown.
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
-	// Changes are the fields that differ, as lines such as "spec.workers: 3 → 5"; at most 100.
-	Changes []string `json:"changes"`
+	// Changes are the fields that differ, in the order of their paths; at most 500. More says how many there are besides.
+	Changes []FieldChange `json:"changes"`
+	More    int           `json:"more,omitempty"`
 	// Patch is the merge patch of the spec, as YAML.
 	Patch string `json:"patch"`
 	// Why says in a sentence why it would be refused, and what to do; empty where it would not.

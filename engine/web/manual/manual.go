@@ -47,25 +47,15 @@ func Fields(path string) (*api.Fields, error) {
 		return nil, noSuchField(path, fmt.Sprintf("there is no key %q; GET /api/v1/reference has all", names[0]))
 	}
 	out := &api.Fields{Path: path, Type: kind.GVK.Kind, Text: kind.Text(), Fields: fieldsOf(kind.ShortFields()), Common: fieldsOf(kind.CommonFields())}
-	below := append(kind.ShortFields(), kind.CommonFields()...)
-	for _, name := range names[1:] {
-		found, ok := fieldNamed(below, name)
-		if !ok {
-			return nil, noSuchField(path, fmt.Sprintf("there is no field %q", name))
-		}
-		below = found.Fields()
-		out.Type, out.Text, out.Fields, out.Common = found.Type, found.Text, fieldsOf(below), nil
+	if len(names) == 1 {
+		return out, nil
 	}
+	found, left, _ := kinds.Follow(append(kind.ShortFields(), kind.CommonFields()...), names[1:])
+	if len(left) > 0 {
+		return nil, noSuchField(path, fmt.Sprintf("there is no field %q", left[0]))
+	}
+	out.Type, out.Text, out.Fields, out.Common = found.Type, found.Text, fieldsOf(found.Fields()), nil
 	return out, nil
-}
-
-func fieldNamed(fields []kinds.FieldDoc, name string) (kinds.FieldDoc, bool) {
-	for _, f := range fields {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return kinds.FieldDoc{}, false
 }
 
 func noSuchField(path, why string) error {

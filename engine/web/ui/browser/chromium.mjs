@@ -98,7 +98,7 @@ class Page {
 
   /** until waits for an expression to be true. */
   async until(expression, what = expression) {
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 600; i++) {
       if (await this.eval(expression)) return;
       await new Promise((done) => setTimeout(done, 50));
     }
@@ -106,7 +106,7 @@ class Page {
   }
 
   async press(key, code = key, text) {
-    const event = { key, code, windowsVirtualKeyCode: { Tab: 9, Enter: 13 }[key], ...(text ? { text } : {}) };
+    const event = { key, code, windowsVirtualKeyCode: { Tab: 9, Enter: 13, Escape: 27 }[key], ...(text ? { text } : {}) };
     await this.send("Input.dispatchKeyEvent", { type: "keyDown", ...event });
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...event });
   }

@@ -22,6 +22,7 @@ try {
   await page.until("document.querySelectorAll('tbody tr').length === 12", "the fleet");
   await nothingMoves();
   await keyboardLeadsToTheCause();
+  await keyboardActs();
   await textsOfOthersRunNothing();
   await serverGoesAndComes();
   console.log("Nothing is wrong.");
@@ -68,6 +69,22 @@ async function keyboardLeadsToTheCause() {
   assert.ok(await page.eval(`${focused}.classList.contains("is-cause")`), "the focus is on the cause in the tree");
   await page.eval("history.back()");
   await page.until("location.pathname === '/' && document.querySelectorAll('tbody tr').length === 12", "the fleet, by going back");
+}
+
+async function keyboardActs() {
+  await page.open(`${address}/boxes/websites`);
+  const isOn = (name) => `${focused}.textContent === ${JSON.stringify(name)}`;
+  await page.until(`[...document.querySelectorAll("button")].some((b) => b.textContent === "Suspend")`, "the button");
+  for (let i = 0; i < 40 && !(await page.eval(isOn("Suspend"))); i++) await page.press("Tab");
+  await page.press("Enter", "Enter", "\r");
+  await page.until("document.querySelector('dialog[open]') !== null", "the dialog");
+  for (let i = 0; i < 6; i++) {
+    assert.ok(await page.eval(`document.querySelector("dialog").contains(${focused}) || ${focused} === document.body`), "the focus has left the dialog for the page behind it");
+    await page.press("Tab");
+  }
+  await page.press("Escape");
+  await page.until("document.querySelector('dialog') === null", "the end of the dialog");
+  assert.ok(await page.eval(isOn("Suspend")), "the focus is on the button again");
 }
 
 async function textsOfOthersRunNothing() {

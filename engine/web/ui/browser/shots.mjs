@@ -39,6 +39,42 @@ const pages = {
   "plan-wrong": "/plan?box=hostile",
   "plan-rendered": "/plan?box=greetings&namespace=shop&name=checkout",
   "resource-long": "/boxes/websites/resources/shop/long",
+  "box-suspend": "/boxes/websites",
+  "box-back": "/boxes/websites",
+  "box-back-refused": "/boxes/websites",
+  "box-back-hostile": "/boxes/hostile",
+  "box-conflict": "/boxes/crowded",
+  "box-managed": "/boxes/greetings",
+  "box-compared": "/boxes/hostile",
+  "resource-release": "/boxes/websites/resources/shop/checkout",
+  "resource-refused": "/boxes/websites/resources/shop/well",
+  "plan-text": "/plan",
+  "plan-problem": "/plan?box=greetings&namespace=shop&name=forbidden",
+  "reference-wrong": "/reference?box=websites&namespace=shop&name=checkout",
+  "reference-condition": "/reference?box=websites&namespace=shop&name=checkout",
+};
+
+const press = (name) => `[...document.querySelectorAll("button")].find((b) => b.textContent === ${JSON.stringify(name)}).click(); true`;
+const unfold = (selector) => `document.querySelectorAll(${JSON.stringify(selector)}).forEach((d) => d.open || d.querySelector("summary").click()); true`;
+const write = (selector, text) => `{ const e = document.querySelector(${JSON.stringify(selector)}); e.value = ${JSON.stringify(text)}; for (const n of ["input", "change"]) e.dispatchEvent(new Event(n, { bubbles: true })); } true`;
+const has = (selector) => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+const isThere = (name) => `[...document.querySelectorAll("button")].some((b) => b.textContent === ${JSON.stringify(name)})`;
+const goBack = (revision, until) => [isThere("Go back…"), press("Go back…"), has("dialog select"), write("dialog select", revision), has(until)];
+
+// What is done on a page before it is looked at: expressions that act, and such that have to become true.
+const acts = {
+  "box-suspend": [isThere("Suspend"), press("Suspend"), has("dialog[open]")],
+  "box-back": goBack("websites-5f6b2", "dialog .fields li"),
+  "box-back-refused": goBack("websites-1a2b3", "dialog [role=alert]"),
+  "box-back-hostile": goBack("n".repeat(200), "dialog .fields li"),
+  "box-conflict": [isThere("Suspend"), press("Suspend"), has("dialog .confirm"), 'document.querySelector("dialog .confirm").click(); true', has("dialog [role=alert]")],
+  "box-managed": [has(".refused"), unfold(".refused")],
+  "box-compared": [has(".compare"), unfold(".compare"), has(".compare .fields li")],
+  "resource-release": [isThere("Release"), press("Release"), has("dialog .confirm"), 'document.querySelector("dialog .confirm").focus(); true'],
+  "resource-refused": [has(".refused"), unfold(".refused")],
+  "plan-text": [write("#plan-boxes", "kind: OperatorBox # wrong\n".repeat(12)), "!document.querySelector('button.primary').disabled", "document.querySelector('button.primary').click(); true", has(".outcome")],
+  "reference-wrong": [write("#try-text", "{{ wrong }}"), "!document.querySelector('button.primary').disabled", "document.querySelector('button.primary').click(); true", has(".tried")],
+  "reference-condition": [write("form.plan select", "condition"), write("#try-text", "{field: spec.replicas, greaterThan: 3}"), "!document.querySelector('button.primary').disabled", "document.querySelector('button.primary').click(); true", has(".tried")],
 };
 
 const looks = {
@@ -74,7 +110,7 @@ async function judge(name, path, settings) {
   if (path.startsWith("/plan?")) {
     await page.until("document.querySelector('#plan-boxes').value !== ''", "the YAML of the box is in the text");
     await page.eval("document.querySelector('button.primary').click(); true");
-    await page.until("document.querySelector('.outcome') !== null", "what comes of it");
+    await page.until("document.querySelector('.outcome, main .problem, main [role=alert]') !== null", "what comes of it");
   }
   if (name.startsWith("reference-tried")) {
     await page.eval(`const area = document.querySelector("#try-text"); area.value = "{{ .spec.image }}"; area.dispatchEvent(new Event("input", { bubbles: true })); true`);
@@ -82,7 +118,9 @@ async function judge(name, path, settings) {
     await page.eval("document.querySelector('button.primary').click(); document.querySelector('.kinds details summary').click(); true");
     await page.until("document.querySelector('.tried') !== null && document.querySelector('.fields') !== null", "what it gives, and the fields of a kind");
   }
-  await writeFile(join(folder, `${name}.png`), await page.shot(true));
+  for (const step of acts[name.replace(/-[a-z]+$/, "")] ?? []) await page.until(step);
+  // A dialog lies over the window, and not over the page.
+  await writeFile(join(folder, `${name}.png`), await page.shot(!(await page.eval(has("dialog[open]")))));
   await page.eval(axe + "; true");
   const said = [...(await page.eval(judgement)), ...page.complaints];
   for (const sentence of said) console.log(`${name}: ${sentence}`);

@@ -45,8 +45,10 @@ export interface Return {
   uid: string;
   /** UID and Generation of the box as it is now. The order has both, so that nothing is written over what was not shown. */
   generation: number;
-  /** Changes are the fields that differ, as lines such as "spec.workers: 3 → 5"; at most 100. */
-  changes: string[];
+  /** Changes are the fields that differ, in the order of their paths; at most 500. More says how many there are besides. */
+  changes: FieldChange[];
+  /** Changes are the fields that differ, in the order of their paths; at most 500. More says how many there are besides. */
+  more?: number;
   /** Patch is the merge patch of the spec, as YAML. */
   patch: string;
   /** Why says in a sentence why it would be refused, and what to do; empty where it would not. */

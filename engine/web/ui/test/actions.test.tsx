@@ -67,7 +67,7 @@ test("a box goes back to what was shown, and to nothing that would be refused", 
   show([{ name: "rollback", may: true }], box);
   const created = new Date(0).toISOString();
   answers.set(`${box}/revisions`, { body: { revisions: [{ name: "shop-3", number: 3, created, current: true }, { name: "shop-2", number: 2, created }, { name: "shop-1", number: 1, created }] } });
-  const shown = { box: "shop", uid: "u-2", generation: 7, changes: ["workers: 5 → 3"], patch: "spec:\n  workers: 3\n" };
+  const shown = { box: "shop", uid: "u-2", generation: 7, changes: [{ field: "workers", before: "5", after: "3" }], patch: "spec:\n  workers: 3\n" };
   answers.set(`${box}/revisions/shop-1`, { body: { ...shown, revision: "shop-1" } });
   answers.set(`${box}/revisions/shop-2`, { body: { ...shown, revision: "shop-2", why: "the revision acts as another account" } });
   answers.set(`POST ${box}/actions/rollback`, { body: { action: "rollback", message: "It goes back" } });
@@ -87,7 +87,7 @@ test("a box goes back to what was shown, and to nothing that would be refused", 
   assert.equal(confirm().disabled, true);
   choose("shop-1");
   await until(() => !confirm().disabled, "the difference");
-  assert.ok(text().includes("workers: 5 → 3"));
+  assert.equal(document.querySelector("dialog .fields li")!.textContent, "workersbefore 5after 3");
   confirm().click();
   await until(() => document.querySelector("dialog") === null, "the end of the dialog");
   assert.deepEqual(sent, [`POST /api/v1${box}/actions/rollback {"uid":"u-2","revision":"shop-1","generation":7}`]);

@@ -5,6 +5,7 @@ import type { FormerSpecs, Return } from "../api";
 import { useAnswer } from "../live/answer";
 import { texts } from "../texts";
 import { Answered } from "./answered";
+import { Changes } from "./changes";
 import { Shape } from "./state";
 import { Message } from "./text";
 import { plain } from "./visible";
@@ -59,7 +60,7 @@ function Difference({ path, shown }: { path: string; shown: Signal<Return | unde
             </div>
           )}
           <h3>{t.changes}</h3>
-          {found.changes.length === 0 ? <p class="muted">{t.noChanges}</p> : <ul class="changes">{found.changes.map((c) => <li key={c}><Message of={c} /></li>)}</ul>}
+          <Changes of={found.changes} more={found.more ?? 0} none={t.noChanges} />
           <Yaml of={found.patch} label={t.patch} />
         </>
       )}

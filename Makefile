@@ -282,10 +282,10 @@ fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
 
 PRODUCT_LDFLAGS := -s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$(VERSION) -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$(COMMIT)
 
-$(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
+$(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml $(UI)/dist/*) ## The product: the manager and the command line.
 	$(GO) build -trimpath -ldflags '$(PRODUCT_LDFLAGS)' -o $@ ./cmd/orkestra
 
-$(BIN)/orkestra-providers: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product with the providers aws and mongodb.
+$(BIN)/orkestra-providers: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml $(UI)/dist/*) ## The product with the providers aws and mongodb.
 	$(GO) build -trimpath -ldflags '$(PRODUCT_LDFLAGS)' -o $@ ./cmd/orkestra-providers
 
 # $(call cached,files,folder,package,flags) builds a binary that takes long, and keeps it in CACHE under a hash of the files, the flags and

@@ -145,8 +145,9 @@ func eval[T any](t *testing.T, p *tab, expression string) T {
 // until waits for an expression to be true.
 func (p *tab) until(t *testing.T, what, expression string) {
 	t.Helper()
+	reached := false
 	defer func() {
-		if t.Failed() {
+		if !reached {
 			p.failed(t)
 		}
 	}()
@@ -157,6 +158,7 @@ func (p *tab) until(t *testing.T, what, expression string) {
 		}
 		return err
 	})
+	reached = true
 }
 
 // failed says what the page shows.

@@ -6,7 +6,8 @@
   const over = document.documentElement.scrollWidth - innerWidth;
   if (over > 0) said.push(`the page is ${over} pixels wider than the window`);
   for (const e of document.querySelectorAll("a, button, input, select, summary")) {
-    const { height } = e.getBoundingClientRect();
+    // A click on its label is one on the button of a choice.
+    const { height } = (e.closest("label.choice") ?? e).getBoundingClientRect();
     if (e.checkVisibility() && !e.closest("p, li, dd, td, th") && height < 24 && height > 1) said.push(`lower than 24 pixels: ${e.outerHTML.slice(0, 100)}`);
   }
   return said;

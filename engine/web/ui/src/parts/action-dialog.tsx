@@ -40,7 +40,7 @@ export function ActionDialog({ action, path, name, uid, close }: Props) {
     }
   };
   return (
-    <Modal title={<>{t.name[action]}: <Text of={name} /></>} close={() => close()}>
+    <Modal title={<>{t.confirm[action]}: <Text of={name} /></>} close={() => close()}>
       <p>{t.will[action]}</p>
       {action === "rollback" && <GoBack path={path} shown={back} />}
       {problem.value && (

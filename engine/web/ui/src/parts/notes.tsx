@@ -6,9 +6,9 @@ import { Message } from "./text";
 export function Notes({ of }: { of: string[] | undefined }) {
   if (!of || of.length === 0) return null;
   return (
-    <section class="note off" aria-label={texts.notes}>
+    <div class="note off" role="note" aria-label={texts.notes}>
       <Shape tone="off" state="Unknown" />
       <ul class="plain">{of.map((n) => <li key={n}><Message of={n} /></li>)}</ul>
-    </section>
+    </div>
   );
 }

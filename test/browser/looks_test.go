@@ -74,7 +74,7 @@ func views() []view {
 			does: []string{given("#try-text", `"{{ .spec.text | upper }}"`), clicked(one("section.try button.primary"))},
 		},
 		{
-			name: "action", path: "/boxes/greeting", elements: []string{"dialog[open]", "dialog .changes li", "dialog .confirm:enabled"}, part: "dialog", own: true,
+			name: "action", path: "/boxes/greeting", elements: []string{"dialog[open]", "dialog .fields ins", "dialog .confirm:enabled"}, part: "dialog", own: true,
 			does: []string{clicked(button("Go back…")), `document.querySelector("dialog select")?.options.length > 1`, given("dialog select", `e.options[1].value`)},
 		},
 		{path: "/boxes/foreign/resources/shop/checkout", elements: []string{"dialog[open] .confirm:enabled"}, own: true, does: []string{clicked(button("Reconcile now"))}},

@@ -184,7 +184,7 @@ func (c *center) fleet(t *testing.T) {
 	c.Apply(t, all)
 	c.Apply(t, after)
 	c.reaches(t, "greeting", "hello", `{.status.observedGeneration}`, "1")
-	c.Apply(t, greeting(`{text: "{{ .spec.text }}", from: Orkestra}`)) // so that there is a former revision
+	c.Apply(t, greeting(`{text: "{{ .spec.text }}, {{ .metadata.name }}", from: Orkestra}`)) // so that there is a former revision
 	for _, w := range ways() {
 		if w.then != "" {
 			c.reaches(t, w.box, "checkout", `{.status.observedGeneration}`, "1")

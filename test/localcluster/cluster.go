@@ -127,13 +127,33 @@ kubectl() {
   $KUBECTL "$@"
 }
 `
-	command := exec.CommandContext(ctx, "sh", "-c", prelude+script)
+	command := c.shell(ctx, prelude+script)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "KUBECTL="+strings.Join(c.kubectlCommand(), " "), "SKIP="+strings.Join(skip, " "))
+	command.Env = append(command.Env, "SKIP="+strings.Join(skip, " "))
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("running\n%s\n%w: %s", script, err, out)
 	}
 	return nil
+}
+
+// Typed runs commands one after the other, as somebody types them who looks for a cause: kubectl, and the program orkestra at a path, speak to this
+// cluster, and one that fails is followed by the next. It gives what they printed; the error is of the last of them.
+func (c *Cluster) Typed(ctx context.Context, orkestra, commands string) (string, error) {
+	const prelude = `set -u
+kubectl() { $KUBECTL "$@"; }
+orkestra() { "$ORKESTRA" "$@"; }
+`
+	command := c.shell(ctx, prelude+commands)
+	command.Env = append(command.Env, "ORKESTRA="+orkestra, "KUBECONFIG="+c.kubeconfig)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// shell is a script with the command of kubectl in a variable.
+func (c *Cluster) shell(ctx context.Context, script string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "sh", "-c", script)
+	command.Env = append(os.Environ(), "KUBECTL="+strings.Join(c.kubectlCommand(), " "))
+	return command
 }
 
 // kubectlCommand is kubectl with the flags by which it speaks to this cluster.

@@ -192,25 +192,14 @@ func (p *plane) followed(t *testing.T, a alert) {
 	}
 	_, block, _ := strings.Cut(string(text), "```sh\n")
 	block, _, _ = strings.Cut(block, "```")
-	var out strings.Builder
-	for line := range strings.Lines(block) {
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
-		args := strings.Fields(strings.ReplaceAll(line, "'", ""))
-		if program := args[0]; program == "kubectl" {
-			out.WriteString(p.Kubectl(t, args[1:]...))
-			continue
-		}
-		command := exec.CommandContext(t.Context(), p.orkestra, append(args[1:], "--kubeconfig", p.Cluster.Kubeconfig())...)
-		said, err := command.CombinedOutput()
-		var ended *exec.ExitError
-		if err != nil && !errors.As(err, &ended) { // orkestra status ends with 1 where a box is not well
-			t.Fatal(err)
-		}
-		out.Write(said)
+	out, err := p.Cluster.Typed(t.Context(), p.orkestra, block)
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) { // orkestra ends with 1 where something is not well
+		t.Fatal(err)
 	}
 	for _, want := range []string{"web", "onReconcile", "metadata.name"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s: the commands of %s do not say %q:\n%s", a.Labels["alertname"], page, want, out.String())
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: the commands of %s do not say %q:\n%s", a.Labels["alertname"], page, want, out)
 		}
 	}
 }

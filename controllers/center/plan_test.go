@@ -198,6 +198,36 @@ func TestTextsThatAreNoQuestion(t *testing.T) {
 	}
 }
 
+// Of documents there may be fifty, also of those that would be compiled, and of those that are empty.
+func TestDocumentsThatAreTooMany(t *testing.T) {
+	for name, text := range map[string]string{
+		"boxes": strings.Repeat("---\n"+boxOf("  workers: 1"), maxDocuments+1), "empty ones": strings.Repeat("---\n", 10*maxDocuments+2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := planner(t, nil).Compile(t.Context(), api.CompileQuestion{Boxes: text})
+			g.Expect(apierrors.IsBadRequest(err)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(HaveSuffix("give at most 50")))
+		})
+	}
+}
+
+// TestAQuestionReadsNoMoreThanIsShown: of a box that reads much for many resources, what is beyond is not read, and said.
+func TestAQuestionReadsNoMoreThanIsShown(t *testing.T) {
+	g, cluster := NewWithT(t), clusterOf(t, shopCRD)
+	var cross, resources strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&cross, "  - {name: word%d, apiVersion: v1, kind: ConfigMap, selector: {name: word%d}}\n", i, i)
+	}
+	for i := range maxDocuments {
+		resources.WriteString("---\n" + strings.Replace(flowers, "name: flowers", fmt.Sprintf("name: flowers%d", i), 1))
+	}
+	out, err := planner(t, cluster).Render(t.Context(), api.RenderQuestion{Boxes: boxOf("  cross:\n" + cross.String() + "  onReconcile: {configmaps: [{data: {a: b}}]}"), Resource: resources.String()})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cluster.reads).To(BeNumerically("<=", maxReads))
+	g.Expect(out.Resources[maxDocuments-1].Notes).To(ContainElement(ContainSubstring(errTooMuch.Error())))
+}
+
 func TestMistakesThatAreTooMany(t *testing.T) {
 	g := NewWithT(t)
 	var text strings.Builder

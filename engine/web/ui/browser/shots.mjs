@@ -59,7 +59,7 @@ const unfold = (selector) => `document.querySelectorAll(${JSON.stringify(selecto
 const write = (selector, text) => `{ const e = document.querySelector(${JSON.stringify(selector)}); e.value = ${JSON.stringify(text)}; for (const n of ["input", "change"]) e.dispatchEvent(new Event(n, { bubbles: true })); } true`;
 const has = (selector) => `document.querySelector(${JSON.stringify(selector)}) !== null`;
 const isThere = (name) => `[...document.querySelectorAll("button")].some((b) => b.textContent === ${JSON.stringify(name)})`;
-const goBack = (revision, until) => [isThere("Go back…"), press("Go back…"), has("dialog select"), write("dialog select", revision), has(until)];
+const goBack = (revision, until) => [isThere("Go back…"), press("Go back…"), has("dialog[open] select"), write("dialog select", revision), has(until)];
 
 // What is done on a page before it is looked at: expressions that act, and such that have to become true.
 const acts = {
@@ -67,10 +67,10 @@ const acts = {
   "box-back": goBack("websites-5f6b2", "dialog .fields li"),
   "box-back-refused": goBack("websites-1a2b3", "dialog [role=alert]"),
   "box-back-hostile": goBack("n".repeat(200), "dialog .fields li"),
-  "box-conflict": [isThere("Suspend"), press("Suspend"), has("dialog .confirm"), 'document.querySelector("dialog .confirm").click(); true', has("dialog [role=alert]")],
+  "box-conflict": [isThere("Suspend"), press("Suspend"), has("dialog[open] .confirm"), 'document.querySelector("dialog .confirm").click(); true', has("dialog [role=alert]")],
   "box-managed": [has(".refused"), unfold(".refused")],
   "box-compared": [has(".compare"), unfold(".compare"), has(".compare .fields li")],
-  "resource-release": [isThere("Release"), press("Release"), has("dialog .confirm"), 'document.querySelector("dialog .confirm").focus(); true'],
+  "resource-release": [isThere("Release"), press("Release"), has("dialog[open] .confirm"), 'document.querySelector("dialog .confirm").focus(); true'],
   "resource-refused": [has(".refused"), unfold(".refused")],
   "plan-text": [write("#plan-boxes", "kind: OperatorBox # wrong\n".repeat(12)), "!document.querySelector('button.primary').disabled", "document.querySelector('button.primary').click(); true", has(".outcome")],
   "reference-wrong": [write("#try-text", "{{ wrong }}"), "!document.querySelector('button.primary').disabled", "document.querySelector('button.primary').click(); true", has(".tried")],

@@ -365,6 +365,7 @@ export const texts = {
   },
 
   conditions: {
+    none: "Nobody has said any yet.",
     columns: { type: "Condition", status: "Status", reason: "Reason", message: "Message", since: "Since" },
   },
 

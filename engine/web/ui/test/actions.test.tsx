@@ -100,3 +100,12 @@ test("a server that only reads has no actions", async () => {
   await until(() => asked.includes("/boxes/shop/actions"), "the question");
   assert.equal(document.querySelectorAll("button, details").length, 0);
 });
+
+test("actions that are refused for the same reason have it once, and whole", async () => {
+  const why = `Argo CD manages this box: ${"commit it ".repeat(40)}`;
+  show([{ name: "suspend", may: false, why }, { name: "rollback", may: false, why }]);
+  await until(() => document.querySelector(".refused dd"), "the reason");
+  assert.equal(document.querySelectorAll(".refused dd").length, 1);
+  assert.deepEqual([...document.querySelectorAll(".refused dt span")].map((e) => e.textContent), ["Suspend", "Go back…"]);
+  assert.equal(document.querySelector(".refused dd")!.textContent, why);
+});

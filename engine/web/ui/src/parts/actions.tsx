@@ -41,11 +41,17 @@ export function Actions({ path, name, concerns }: Props) {
 
 function Refused({ of }: { of: Action[] }) {
   const t = texts.actions;
+  const reasons = [...new Set(of.map((a) => a.why ?? ""))];
   return (
     <details class="refused">
       <summary class="muted">{t.refused}</summary>
       <dl>
-        {of.map((a) => <div key={a.name}><dt>{t.name[a.name]}</dt><dd><Message of={a.why ?? ""} /></dd></div>)}
+        {reasons.map((why) => (
+          <div key={why}>
+            <dt>{of.filter((a) => (a.why ?? "") === why).map((a) => <span key={a.name}>{t.name[a.name]}</span>)}</dt>
+            <dd><Message of={why} upTo={800} /></dd>
+          </div>
+        ))}
       </dl>
     </details>
   );

@@ -32,7 +32,7 @@ export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: Grap
   const key = JSON.stringify([shown.ids, shown.edges.map((e) => [e.from, e.to])]);
   const placed = useMemo(() => layout(shown.ids, shown.edges), [key]);
   const frame = useRef<HTMLDivElement>(null);
-  const first = placed.at.get(nodes.find((n) => n.here)?.id ?? "") ?? placed.at.get(shown.ids[0] ?? "");
+  const first = placed.at.get(nodes.find((n) => n.here)?.id ?? "") ?? leftmost(placed.at.values());
   useEffect(() => {
     if (frame.current && first) frame.current.scrollTo?.(first.x - frame.current.clientWidth / 2, first.y - frame.current.clientHeight / 2);
   }, [key]);
@@ -50,6 +50,13 @@ export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: Grap
       {shown.linked > shown.ids.length && <p class="muted small">{texts.graph.more(shown.ids.length, shown.linked)}</p>}
     </>
   );
+}
+
+/** leftmost is where a drawing begins that is about no node of its own. */
+function leftmost(points: Iterable<Point>): Point | undefined {
+  let first: Point | undefined;
+  for (const p of points) if (first === undefined || p.x < first.x || (p.x === first.x && p.y < first.y)) first = p;
+  return first;
 }
 
 function Arrows() {

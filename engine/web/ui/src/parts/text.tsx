@@ -17,11 +17,11 @@ const folded = 280;
 // More than this at once would hold up the browser; the whole text is in the API.
 const most = 200_000;
 
-/** Message is a text of others of any length: a long one is folded. */
-export function Message({ of }: { of: string }) {
+/** Message is a text of others of any length: one that is longer than upTo characters is folded. */
+export function Message({ of, upTo = folded }: { of: string; upTo?: number }) {
   const open = useSignal(false);
-  if (of.length <= folded && count(of) <= 4) return <Text of={of} lines />;
-  const short = cut(of.split("\n", 4).join("\n"), folded);
+  if (of.length <= upTo && count(of) <= 4) return <Text of={of} lines />;
+  const short = cut(of.split("\n", 4).join("\n"), upTo);
   const rest = of.length - most;
   return (
     <span class="message">

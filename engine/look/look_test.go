@@ -20,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 var (
@@ -33,11 +34,7 @@ var (
 )
 
 func object(kind schema.GroupVersionKind, namespace, name, owner string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetGroupVersionKind(kind)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	obj.SetUID(types.UID("uid-of-" + name))
+	obj := fixtures.Object(kind, namespace, name)
 	if owner != "" {
 		obj.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: owner, v1alpha1.LabelBox: "shop"})
 	}

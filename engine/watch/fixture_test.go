@@ -23,6 +23,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/packed"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 var (
@@ -49,11 +50,7 @@ func child(namespace, name, version, owner string) *unstructured.Unstructured {
 }
 
 func object(gvk schema.GroupVersionKind, namespace, name, version string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetGroupVersionKind(gvk)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	obj.SetUID(types.UID("uid-of-" + name))
+	obj := fixtures.Object(gvk, namespace, name)
 	obj.SetResourceVersion(version)
 	return obj
 }

@@ -99,13 +99,19 @@ func (t *tally) table() string {
 	return out
 }
 
-// varied: some may, and some may not.
-func (t *tally) varied() {
-	GinkgoHelper()
+// unvaried are the things of which nobody, or everybody, was let: chance has left out a case.
+func (t *tally) unvaried() (things []string) {
 	for _, thing := range t.things() {
-		Expect(t.let[thing]).To(BeNumerically(">", 0), "nobody may: "+thing)
-		Expect(t.unlet[thing]).To(BeNumerically(">", 0), "everybody may: "+thing)
+		if t.let[thing] == 0 || t.unlet[thing] == 0 {
+			things = append(things, thing)
+		}
 	}
+	return things
+}
+
+// isOver says whether so many pairs were counted, with each case among them. Chance may need a few more people for that, but not many.
+func (t *tally) isOver(enough int) bool {
+	return t.pairs() >= enough && len(t.unvaried()) == 0 || t.pairs() >= 2*enough
 }
 
 // ours is the group of boxes.
@@ -145,7 +151,7 @@ var _ = Describe("The Control Center of a manager, to people with random rights"
 		random := rand.New(rand.NewPCG(seed, 7))
 		t := newTally("may be seen, and is", "may not, and is not")
 		people := 0
-		for ; t.pairs() < enough; people++ {
+		for ; !t.isOver(enough); people++ {
 			who := &reviewed{w: w, account: fmt.Sprint("person-", people), known: map[string]bool{}}
 			token := w.tokenFor(ctx, who.account)
 			w.grantAtRandom(ctx, random, who.account, all)
@@ -192,7 +198,7 @@ var _ = Describe("The Control Center of a manager, to people with random rights"
 		}
 		AddReportEntry(fmt.Sprintf("%d pairs of %d people, seed %d", t.pairs(), people, seed), t.table())
 		Expect(t.differences).To(BeEmpty())
-		t.varied()
+		Expect(t.unvaried()).To(BeEmpty())
 	})
 })
 

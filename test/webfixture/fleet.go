@@ -81,6 +81,7 @@ func (w *world) boxes() []api.Box {
 				Time: w.ago(time.Duration(40+i*71) * time.Second), Resource: api.Reference{Namespace: "shop", Name: "checkout"}, Step: "children",
 				Message: `applying Deployment shop/checkout: admission webhook "policy.example.com" denied the request: image registry.example.com/checkout:latest has no digest`,
 			}
+			b.Worst = b.LastFailure
 			b.Alerts = []api.Alert{
 				{Name: "OrkestraBoxDegraded", Runbook: "https://example.com/runbooks/box-degraded"},
 				{Name: "OrkestraResourcesFailing", Runbook: "https://example.com/runbooks/resources-failing"},

@@ -100,6 +100,8 @@ type Box struct {
 	// LastReconcile and LastFailure are the last ones.
 	LastReconcile *time.Time `json:"lastReconcile,omitempty"`
 	LastFailure   *Failure   `json:"lastFailure,omitempty"`
+	// Worst is the resource that has failed most often in a row of those that fail now, with the time since when; absent where none fails.
+	Worst *Failure `json:"worst,omitempty"`
 	// Workers and QueueDepth are those of its sub-controller.
 	Workers    int32 `json:"workers"`
 	QueueDepth int32 `json:"queueDepth"`

@@ -31,6 +31,7 @@ func Box(box *v1alpha1.OperatorBox, health *v1alpha1.CRDHealth) api.Box {
 	out.ConsecutiveFailures, out.FailureThreshold = s.ConsecutiveFailures, s.FailureThreshold
 	out.SuccessCount, out.FailureCount = s.SuccessCount, s.FailureCount
 	out.LastReconcile, out.LastFailure = timeOf(s.LastReconcile), failureOf(s.LastFailure)
+	out.Worst = worstOf(s.Failing)
 	out.Workers, out.QueueDepth = s.Workers, s.QueueDepth
 	out.Revision = cmp.Or(s.Revision, out.Revision)
 	if out.Reason, out.Message = inTrouble(box.Status.Conditions); out.Reason == "" {
@@ -137,6 +138,15 @@ func failureOf(f *v1alpha1.Failure) *api.Failure {
 		return nil
 	}
 	return &api.Failure{Time: f.Time.Time, Resource: reference(f.Resource), Step: f.Step, Message: f.Message}
+}
+
+// worstOf gives the first of the failing resources, which CRDHealth has in this order. The last failure may be of one that is well again.
+func worstOf(failing []v1alpha1.FailingResource) *api.Failure {
+	if len(failing) == 0 {
+		return nil
+	}
+	f := failing[0]
+	return &api.Failure{Time: f.Since.Time, Resource: reference(f.ResourceReference), Step: f.Step, Message: f.Message}
 }
 
 func reference(r v1alpha1.ResourceReference) api.Reference {

@@ -83,6 +83,10 @@ func TestABox(t *testing.T) {
 	health.Status = v1alpha1.CRDHealthStatus{
 		State: v1alpha1.HealthDegraded, Resources: v1alpha1.ResourceCounts{Total: 5, Ready: 1, Waiting: 2, Failing: 3}, ConsecutiveFailures: 7, FailureThreshold: 5, Workers: 3, QueueDepth: 4,
 		LastFailure: &v1alpha1.Failure{Time: at, Resource: v1alpha1.ResourceReference{Namespace: "a", Name: "b"}, Step: "validation", Message: "m"}, Rollback: &v1alpha1.RollbackStatus{Active: true, Count: 1},
+		Failing: []v1alpha1.FailingResource{
+			{ResourceReference: v1alpha1.ResourceReference{Namespace: "a", Name: "worst"}, Step: "onReconcile", Message: "w", Since: at},
+			{ResourceReference: v1alpha1.ResourceReference{Namespace: "a", Name: "other"}, Message: "o", Since: at},
+		},
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Degraded", Message: "3 of 5\n fail"}},
 	}
 	shown := Box(box, health)
@@ -90,6 +94,7 @@ func TestABox(t *testing.T) {
 	g.Expect(shown.Reason + ": " + shown.Message).To(Equal("Degraded: 3 of 5 fail"))
 	g.Expect(shown.Resources).To(Equal(api.Counts{Total: 5, Ready: 1, Waiting: 2, Failing: 3}))
 	g.Expect(shown.LastFailure).To(Equal(&api.Failure{Time: at.Time, Resource: api.Reference{Namespace: "a", Name: "b"}, Step: "validation", Message: "m"}))
+	g.Expect(shown.Worst).To(Equal(&api.Failure{Time: at.Time, Resource: api.Reference{Namespace: "a", Name: "worst"}, Step: "onReconcile", Message: "w"}))
 	name := func(a api.Alert) string { return a.Name }
 	g.Expect(shown.Alerts).To(HaveExactElements(
 		WithTransform(name, Equal("OrkestraBoxDegraded")), WithTransform(name, Equal("OrkestraResourcesFailing")), WithTransform(name, Equal("OrkestraRollbackHeld"))))

@@ -862,6 +862,8 @@ export interface Box {
   lastReconcile?: string;
   /** LastReconcile and LastFailure are the last ones. */
   lastFailure?: Failure;
+  /** Worst is the resource that has failed most often in a row of those that fail now, with the time since when; absent where none fails. */
+  worst?: Failure;
   /** Workers and QueueDepth are those of its sub-controller. */
   workers: number;
   /** Workers and QueueDepth are those of its sub-controller. */

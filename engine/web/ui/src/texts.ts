@@ -278,7 +278,7 @@ export const texts = {
     rolledBack: (n: number) => plural(n, "resource", "resources"),
     asked: "its spec asks for it",
     step: (step: string) => `step ${step}`,
-    lastFailure: "Last failure",
+    lastFailure: "Last failure", worst: "The worst",
   },
 
   resources: {

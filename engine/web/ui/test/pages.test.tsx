@@ -91,6 +91,24 @@ test("a box that works says so, and that some of its resources fail", async () =
   assert.ok(!text().includes("Nothing is wrong"));
 });
 
+const worst = { time: minutesAgo(9), resource: { namespace: "shop", name: "basket" }, message: "no room" };
+
+test("a line of the fleet names a resource that fails now, not the one that failed last and is well again", async () => {
+  answers.set("/fleet", { body: { ...fleet(), boxes: [{ ...fleet().boxes[1]!, worst }] } });
+  show("/");
+  await until(() => document.querySelector("tbody tr"), "the fleet");
+  assert.match(text(), /basket/);
+  assert.doesNotMatch(document.querySelector("tbody")!.textContent!, /cart/);
+});
+
+test("a box names a resource that fails now, not the one that failed last and is well again", async () => {
+  answers.set("/boxes/bad", { body: { ...box(), worst } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict"), "the verdict");
+  assert.match(document.querySelector(".verdict")!.textContent!, /The worst: .*basket/);
+  assert.doesNotMatch(document.querySelector(".verdict")!.textContent!, /cart/);
+});
+
 test("a line of the fleet says that nothing is wrong, how many fail, or that it is not known", async () => {
   const [fine, bad] = fleet().boxes;
   const counts = { total: 2, ready: 1, waiting: 0, failing: 1 };

@@ -6,13 +6,14 @@ import { CountsBar } from "../parts/counts";
 import { AlertLink, ResourceLink } from "../parts/links";
 import { Shape, toneOf } from "../parts/state";
 import { Message, Text } from "../parts/text";
+import { troubleOf } from "./fleet-order";
 
-/** BoxHeadline says what is wrong and since when, the resource that failed last, and how the resources are. */
+/** BoxHeadline says what is wrong and since when, the worst resource or the one that failed last, and how the resources are. */
 export function BoxHeadline({ of }: { of: BoxDetail }) {
   const failing = of.resources.failing > 0;
   const tone = failing ? "bad" : toneOf(of.state);
   const since = sinceOf(of);
-  const failure = tone === "bad" || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
+  const failure = troubleOf(of);
   return (
     <div class={`verdict ${tone}`}>
       <Shape tone={tone} state={of.state} />
@@ -24,7 +25,7 @@ export function BoxHeadline({ of }: { of: BoxDetail }) {
         </p>
         {failure && (
           <p>
-            {texts.box.lastFailure}: <ResourceLink box={of.name} of={failure.resource} />{" "}
+            {of.worst ? texts.box.worst : texts.box.lastFailure}: <ResourceLink box={of.name} of={failure.resource} />{" "}
             <span class="muted"><Age of={failure.time} />{failure.step && <>, {texts.box.step(failure.step)}</>}</span>{" "}
             <Message of={failure.message} />
           </p>

@@ -1,5 +1,5 @@
 // Which boxes are shown, and in which order.
-import type { Box, Tally } from "../api";
+import type { Box, Failure, Tally } from "../api";
 import { rank, toneOf } from "../parts/state";
 
 /** worst is the order in which trouble comes first. */
@@ -8,12 +8,15 @@ export const worst = "state";
 /** isTrouble says of a box that it does not work, can't begin to, or has resources that fail. */
 export const isTrouble = (b: Box) => toneOf(b.state) === "bad" || b.resources.failing > 0 || (b.state === "Pending" && b.reason !== undefined && b.reason !== "Starting");
 
+/** troubleOf is what fails in a box: the worst of the resources that fail now, or else what failed last where something is wrong still. */
+export const troubleOf = (b: Box): Failure | undefined => b.worst ?? (toneOf(b.state) === "bad" || b.consecutiveFailures > 0 ? b.lastFailure : undefined);
+
 export function matching(boxes: Box[], state: string, text: string): Box[] {
   const wanted = text.trim().toLowerCase();
   return boxes.filter((b) => (state === "" || b.state === state) && (wanted === "" || searched(b).includes(wanted)));
 }
 
-const searched = (b: Box) => [b.name, b.kind, b.crd, b.reason, b.message, b.lastFailure?.message].join(" ").toLowerCase();
+const searched = (b: Box) => [b.name, b.kind, b.crd, b.reason, b.message, troubleOf(b)?.message].join(" ").toLowerCase();
 
 export function tally(boxes: Box[]): Tally[] {
   const counts = new Map<string, number>();
@@ -29,7 +32,7 @@ const values: Record<string, Value> = {
   name: (b) => b.name,
   resources: (b) => -b.resources.total,
   failures: (b) => -b.consecutiveFailures,
-  error: (b) => -(b.lastFailure ? Date.parse(b.lastFailure.time) : 0),
+  error: (b) => -Date.parse(troubleOf(b)?.time ?? "1970-01-01"),
   queue: (b) => -b.queueDepth,
   workers: (b) => -b.workers,
   revision: (b) => b.revision ?? "",

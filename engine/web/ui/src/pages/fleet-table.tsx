@@ -8,6 +8,7 @@ import { inWords, Spark } from "../parts/spark";
 import { StateMark, toneOf } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
+import { troubleOf } from "./fleet-order";
 
 const ids = ["state", "name", "error", "resources", "failures", "queue", "workers", "revision"] as const;
 const columns = ids.map((id) => ({
@@ -61,9 +62,9 @@ function Failures({ of }: { of: Box }) {
   );
 }
 
-/** Wrong says why a box is not well, and leads to the resource that failed last. */
+/** Wrong says why a box is not well, and leads to the worst resource of those that fail, or else to the one that failed last. */
 function Wrong({ of }: { of: Box }) {
-  const failure = toneOf(of.state) === "bad" || of.resources.failing > 0 || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
+  const failure = troubleOf(of);
   if (!of.message && !of.reason && !failure) {
     if (of.resources.failing > 0) return <a href={withQuery(paths.resources(of.name), { state: "Failing" })}>{texts.fleet.resourcesFail(of.resources.failing)}</a>;
     if (of.resources.waiting > 0) return <a href={withQuery(paths.resources(of.name), { state: "Waiting" })}>{texts.fleet.resourcesWait(of.resources.waiting)}</a>;

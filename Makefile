@@ -179,10 +179,14 @@ CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 # The race detector needs cgo, and so a C compiler.
 C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
-# Packages in which goroutines share something. The others hold pure functions, and their tests compute for minutes under the detector.
+# Packages in which goroutines share something: where there is a C compiler, their tests run once, under the detector. The others hold pure functions, and
+# their tests compute for minutes under it.
 CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(expr|kinds|when|value|suggest)(/|$$)")
 # Properties of admission policies. They evaluate thousands of them in one goroutine, which takes five minutes under the detector.
 SEQUENTIAL = ^(TestPoliciesAndTheReconcileAgree|TestDefaultsOfPoliciesAreThoseOfTheReconcile)$$
+
+DETECTED = -test 'unit tests under the race detector: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)' \
+		-test 'what is too long for the detector: $(GO) test -json -count=1 -run "$(SEQUENTIAL)" $(TEST_FLAGS) ./engine/pipeline'
 
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
@@ -191,8 +195,8 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-need 'the product and tools: $(MAKE) $(BIN)/orkestra $(BIN)/helm $(BIN)/golangci-lint' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)")' \
-		$(if $(C_COMPILER),-test 'data races: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)') \
+		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
+		$(if $(C_COMPILER),$(DETECTED)) \
 		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \

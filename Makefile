@@ -59,10 +59,13 @@ clean: cluster-down ## Remove everything that was built; ends the local cluster.
 
 ##@ Try it
 
+# A cluster to use, only if it is named on the command line: the one of the environment may be production.
+GUEST := $(if $(filter command,$(firstword $(origin KUBECONFIG))),$(KUBECONFIG))
+
 .PHONY: demo
-demo: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Start a cluster and the manager, apply a sample, show what was made.
+demo: $(if $(GUEST),,$(BIN)/orkestra-cluster) $(BIN)/orkestra ## Start a cluster and the manager, apply a sample, show what was made; KUBECONFIG=file uses a cluster that is there.
 	$(GO) build -o $(BIN)/demo ./test/demo
-	exec $(BIN)/demo
+	exec $(BIN)/demo -kubeconfig '$(GUEST)'
 
 .PHONY: cluster-up
 cluster-up: $(BIN)/orkestra-cluster ## Start a local Kubernetes in the background (no containers).
@@ -174,7 +177,7 @@ test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
 E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=40m --no-color --output-interceptor-mode=none \
 	--output-dir=$(REPORTS)/ginkgo --json-report=e2e.json $(E2E_FLAGS)
 # Packages whose tests start a cluster, but for the end-to-end specs.
-CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
+CLUSTERED = /test/(chaos|demo|e2e/watch|install|localcluster)$$
 
 # The race detector needs cgo, and so a C compiler.
 C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)

@@ -1,9 +1,11 @@
-// Command demo starts a local Kubernetes and the manager, applies the Website sample, and shows what was made. On a terminal
-// it then waits for Ctrl-C, so that the reader can try things; otherwise it ends. It leaves nothing behind.
+// Command demo starts a local Kubernetes, or takes one that is there, and the manager, applies the Website sample, and shows what was
+// made. On a terminal it then waits for Ctrl-C, so that the reader can try things; otherwise it ends. It leaves nothing behind.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,13 +21,18 @@ import (
 
 const (
 	samples = "config/samples/website"
+	crds    = "config/crd/bases"
+	// loadBalancer is the step that waits for what only a cloud can give.
+	loadBalancer = "Now the Website waits for the address of a load balancer:"
 	// patience is how long any one step may take.
 	patience = 2 * time.Minute
 )
 
 func main() {
+	kubeconfig := flag.String("kubeconfig", "", "the `file` of a cluster to use, which must not have Orkestra; defaults to one that is started")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, *kubeconfig)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -40,22 +47,26 @@ type demo struct {
 	logFile string
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context, kubeconfig string) (err error) {
 	began := time.Now()
-	say("Starting a local Kubernetes (API server, controller manager, scheduler, etcd; pods are simulated by kwok).")
-	cluster, err := localcluster.Start(ctx, localcluster.Options{})
+	cluster, err := find(ctx, kubeconfig)
 	if err != nil {
-		return fmt.Errorf("starting the cluster: %w", err)
+		return err
 	}
-	defer func() { err = firstOf(err, cluster.Stop()) }()
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
 	d := &demo{cluster: cluster}
+	if err := d.alone(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.uninstall(ctx)) }()
 	if err := d.install(ctx); err != nil {
 		return err
 	}
 	if err := d.startManager(ctx); err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, d.stopManager()) }()
+	defer func() { err = errors.Join(err, d.stopManager()) }()
+	defer func() { err = errors.Join(err, d.removeSample(ctx)) }()
 	if err := d.story(ctx); err != nil {
 		return fmt.Errorf("%w (the manager's log is %s)", err, d.logFile)
 	}
@@ -63,12 +74,30 @@ func run(ctx context.Context) (err error) {
 	return d.linger(ctx)
 }
 
+// find starts a cluster, or connects to the one of a kubeconfig.
+func find(ctx context.Context, kubeconfig string) (*localcluster.Cluster, error) {
+	if kubeconfig != "" {
+		say("Using the cluster of %s.", kubeconfig)
+		cluster, err := localcluster.Connect(kubeconfig, localcluster.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("using the cluster of %s: %w", kubeconfig, err)
+		}
+		return cluster, nil
+	}
+	say("Starting a local Kubernetes (API server, controller manager, scheduler, etcd; pods are simulated by kwok).")
+	cluster, err := localcluster.Start(ctx, localcluster.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("starting the cluster: %w", err)
+	}
+	return cluster, nil
+}
+
 func (d *demo) install(ctx context.Context) error {
 	say("Installing the CRDs of Orkestra.")
-	if _, err := d.kubectl(ctx, "apply", "--server-side", "-f", "config/crd/bases", "-f", "config/default/namespace.yaml"); err != nil {
+	if _, err := d.kubectl(ctx, append([]string{"apply", "--server-side"}, installed...)...); err != nil {
 		return err
 	}
-	_, err := d.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=1m")
+	_, err := d.kubectl(ctx, "wait", "--for=condition=Established", "-f", crds, "--timeout=1m")
 	return err
 }
 
@@ -111,7 +140,7 @@ func (d *demo) story(ctx context.Context) error {
 		{"Applying a Website.", []string{"apply", "-f", samples + "/website.yaml"}},
 		{"Phase 1: the Deployment. Waiting for its pods.", []string{"wait", "--for=jsonpath={.status.readyReplicas}=2", "deployment/hello", "--timeout=1m"}},
 		{"Phase 2: the Service, made because the pods are ready.", []string{"wait", "--for=create", "service/hello", "--timeout=1m"}},
-		{"Now the Website waits for the address of a load balancer:", []string{
+		{loadBalancer, []string{
 			"wait", "--for=jsonpath={.status.conditions[?(@.type==\"Reconciling\")].reason}=WaitingForGate", "website/hello", "--timeout=1m"}},
 		{"", []string{"get", "websites"}},
 		{"No cloud is here to give one, so this demo sets it, by patching the Service's status.", []string{
@@ -124,6 +153,9 @@ func (d *demo) story(ctx context.Context) error {
 		{"", []string{"get", "website/hello", "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}`}},
 	}
 	for _, s := range steps {
+		if s.text == loadBalancer && d.cluster.Existing() {
+			continue // a cloud may have given the address already
+		}
 		if s.text != "" {
 			say("%s", s.text)
 		}
@@ -151,16 +183,23 @@ func (d *demo) linger(ctx context.Context) error {
 Everything still runs. In another terminal:
 
   export KUBECONFIG=%s
-  alias kubectl="%s kubectl"
-  kubectl scale deployment/hello --replicas=7     # drift: it is put back at once
+%s  kubectl scale deployment/hello --replicas=7     # drift: it is put back at once
   kubectl patch website/hello --type=merge -p '{"spec":{"replicas":50}}'
   kubectl get websites; kubectl describe website hello
 
 Ctrl-C ends it all.
-`, d.cluster.Kubeconfig(), absolute("bin/orkestra-cluster"))
+`, absolute(d.cluster.Kubeconfig()), d.alias())
 	<-ctx.Done()
 	_ = page.Wait() // it was told to end, so its exit status says nothing
 	return nil
+}
+
+// alias is a line that gives the reader a kubectl, where the cluster came with one.
+func (d *demo) alias() string {
+	if d.cluster.Existing() {
+		return ""
+	}
+	return fmt.Sprintf("  alias kubectl=%q\n", absolute("bin/orkestra-cluster")+" kubectl")
 }
 
 // startPage serves the Control Center as a process of its own, until the context ends. It prints the address itself.
@@ -189,13 +228,4 @@ func absolute(path string) string {
 		return path
 	}
 	return abs
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -47,7 +47,11 @@ type Cluster struct {
 // must be called afterwards.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if os.Getenv(EnvExisting) == "true" {
-		return connect(options)
+		kubeconfig := os.Getenv("KUBECONFIG")
+		if kubeconfig == "" {
+			return nil, fmt.Errorf("connecting to the existing cluster: %s is true but KUBECONFIG is empty", EnvExisting)
+		}
+		return Connect(kubeconfig, options)
 	}
 	binary, err := findBinary(options)
 	if err != nil {
@@ -69,11 +73,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-func connect(options Options) (*Cluster, error) {
-	c := &Cluster{kubeconfig: os.Getenv("KUBECONFIG")}
-	if c.kubeconfig == "" {
-		return nil, fmt.Errorf("connecting to the existing cluster: %s is true but KUBECONFIG is empty", EnvExisting)
-	}
+// Connect gives a cluster that is there already, by a kubeconfig file. It is left as it is: Stop does nothing to it.
+func Connect(kubeconfig string, options Options) (*Cluster, error) {
+	c := &Cluster{kubeconfig: kubeconfig}
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the existing cluster: %w", err)

@@ -74,12 +74,13 @@ func (t *Table) Find(box, text string, may func(namespace string) bool) []Match 
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var out []Match
-	for of, row := range t.rows {
-		rank, ok := RankOf(text, of, Said(row))
-		if ok && (may == nil || may(of.Namespace)) {
-			out = append(out, Match{Reference: of, Box: box, Rank: rank, Row: func() (api.Row, bool) { return *row, true }})
+	t.rows.Ascend(func(row *api.Row) bool {
+		rank, ok := RankOf(text, row.Reference, Said(row))
+		if ok && (may == nil || may(row.Namespace)) {
+			out = append(out, Match{Reference: row.Reference, Box: box, Rank: rank, Row: func() (api.Row, bool) { return *row, true }})
 		}
-	}
+		return true
+	})
 	return out
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/engine/health"
 )
 
 // listedBox has no child for the resources that are listed: what they have is not what is measured.
@@ -54,6 +56,7 @@ func measurePage(b *testing.B, t *sheet) {
 	_, err = v.get(b.Context(), "/api/v1/boxes/listed/resources") // the rows are kept from now on
 	must(b, err)
 	for turn := range t.turns {
+		time.Sleep(2 * health.SlowInterval) // counters of what was made, or edited, are written
 		p.audit.quiet(b, c.user)
 		t.Add("page.first", ours, newVisitor(b, "https://"+web).first(b))
 		took := v.lists(b, t.listed)

@@ -76,7 +76,7 @@ func (i *imported) of(subject string, m input.Mistake) {
 	o := i.Objects[at]
 	where := ""
 	if m.Path != "" {
-		where = m.Path + " "
+		where = m.Path + ": "
 	}
 	o.Fail(m.Path, o.Origin(m.Path), fmt.Sprintf("the %s that is made of it does not compile: %s%s", kindOf(o), where, m.Message))
 }

@@ -107,7 +107,7 @@ func TestBadInput(t *testing.T) {
 		fmt.Fprintf(&types, "t%d: {a: t%d, b: t%d}, ", i, i+1, i+1)
 	}
 	for name, tc := range map[string]struct{ file, want string }{
-		"no YAML":                    {katalog + "spec: [\n", `:5: error: not YAML: `},
+		"no YAML":                    {katalog + "spec: [\n", `:4: error: not YAML: `},
 		"a Katalog of others":        {"apiVersion: v1\nkind: Katalog\n", `:1: error: Katalog "": apiVersion: "v1" has no Katalog: wanted orkestra.orkspace.io/v1`},
 		"no spec":                    {katalog, `error: Katalog "a": spec: wanted an object with crds`},
 		"no CRDs":                    {katalog + "spec: {crds: 5}", `:4: error: Katalog "a": spec.crds: wanted an object with an entry for each CRD`},
@@ -130,7 +130,7 @@ func TestBadInput(t *testing.T) {
 		"a variable that hides":      {graph + schema + ", spec: {l: '[]string'}, status: {a: '${schema.spec.l.map(self, self)}'}}\n", `the variable self of its loop hides what a box calls so`},
 		"a ring":                     {graph + schema + "}\n  resources:\n  - {id: a, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: '${b.metadata.name}'}}}\n  - {id: b, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: '${a.metadata.name}'}}}\n", `does not compile`},
 		"two of one name":            {katalog + "spec: {crds: {a: {apiTypes: {group: demo.example.com, kind: A}}}}\n---\n" + graph + schema + "}\n", `metadata.name: left out: stdin:4 makes the OperatorBox "a", too`},
-		"control characters":         {graph + schema + ", \"a\\u001b[31m\\n\": 1}\n", `spec.schema.a\x1b[31m`},
+		"control characters":         {graph + schema + ", \"a\\u001b[31m\\n\": 1}\n", `spec.schema[a\x1b[31m ]: left out`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -169,4 +169,25 @@ func FuzzImport(f *testing.F) {
 			t.Errorf("an error without a code: %s", notes)
 		}
 	})
+}
+
+// The page shows what the command makes of its definition.
+func TestPage(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile("../../../docs/how-to/import.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	var blocks []string
+	for _, part := range strings.Split(string(page), "```yaml\n")[1:] {
+		block, _, _ := strings.Cut(part, "```\n")
+		blocks = append(blocks, block)
+	}
+	g.Expect(blocks).To(HaveLen(2))
+	stdout, stderr, code := orkestra(t, blocks[0], "import", "-f", "-")
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stderr).To(Equal("1 box, 1 CRD: 0 errors, 0 remarks\n"))
+	crd, box, _ := strings.Cut(stdout, "---\n")
+	g.Expect(blocks[1]).To(Equal(box))
+	shown, err := os.ReadFile("../../../docs/examples/webapplication.crd.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(shown)).To(Equal(crd))
 }

@@ -121,6 +121,7 @@ func (e *entry) crd(at string, content map[string]any, given []CRD) *CRD {
 		}
 		spec["name"] = plural + "." + group
 		e.o.Comes("spec.crd", typesAt)
+		e.o.Comes("spec.crd.name", typesAt)
 		if version := text(named["version"]); version != "" {
 			spec["version"] = version
 			e.o.Comes("spec.crd.version", typesAt+".version")
@@ -136,6 +137,7 @@ func (e *entry) crd(at string, content map[string]any, given []CRD) *CRD {
 	case crd != nil:
 		spec["name"] = crd.Name
 		e.o.Comes("spec.crd", fileAt)
+		e.o.Comes("spec.crd.name", fileAt)
 	case name != "":
 		e.o.Fail("spec.crd", fileAt, fmt.Sprintf("the file is not read from here: give it with --crd %s", name))
 	default:

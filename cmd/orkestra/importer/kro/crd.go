@@ -100,6 +100,8 @@ func (g *graph) version(o *draft.Object, name string, schema map[string]any) map
 // statusSchema is the schema of what the definition shows, with what every resource of a box shows.
 func statusSchema(status any) map[string]any {
 	fields, _ := status.(map[string]any)
+	fields = maps.Clone(fields)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return isOurs(name) })
 	out := shown(fields)
 	out["default"] = map[string]any{"observedGeneration": int64(-1)}
 	properties, _ := out["properties"].(map[string]any)

@@ -128,15 +128,14 @@ func (g *graph) declaration(n *node) map[string]any {
 
 // gates writes when a declaration acts. In kro, what reads a resource is not made where that is not, and waits until it is ready.
 func (g *graph) gates(n *node, out map[string]any) {
-	var when, ready []condition
+	var when []condition
 	for _, other := range g.before(n) {
 		when = append(when, other.include...)
 		if other != n && other.external != nil {
 			when = append(when, other.ready...)
 		}
 	}
-	ready = n.ready
-	for name, list := range map[string][]condition{"when": when, "readyWhen": ready} {
+	for name, list := range map[string][]condition{"when": when, "readyWhen": n.ready} {
 		if len(list) > 0 {
 			out[name] = g.written(n.to+"."+name, list)
 		}
@@ -234,7 +233,7 @@ func (g *graph) status(value any) {
 func (g *graph) shown(fields []any, path, at string, object map[string]any) []any {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		from := below(at, name)
-		if path == "" && slices.Contains([]string{"conditions", "observedGeneration", "state"}, name) {
+		if path == "" && isOurs(name) {
 			g.box.Note("spec.status", from, "left out: the conditions Ready, Reconciling and Stalled say how a resource is")
 			continue
 		}
@@ -253,4 +252,9 @@ func (g *graph) shown(fields []any, path, at string, object map[string]any) []an
 		fields = append(fields, map[string]any{"path": below, "value": v})
 	}
 	return fields
+}
+
+// isOurs says whether a field of the status is one that Orkestra, or kro, writes by itself.
+func isOurs(field string) bool {
+	return field == "conditions" || field == "observedGeneration" || field == "state"
 }

@@ -18,7 +18,11 @@ import (
 
 // parser reads CEL as kro does, without its functions: what they are is not needed to read them.
 var parser = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(), cel.EnableMacroCallTracking(), ext.TwoVarComprehensions())
+	env, err := cel.NewEnv(cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(), cel.EnableMacroCallTracking(), ext.TwoVarComprehensions())
+	if err != nil {
+		return nil, fmt.Errorf("preparing CEL: %w", err)
+	}
+	return env, nil
 })
 
 // expression is a parsed expression of kro.

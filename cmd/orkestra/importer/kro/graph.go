@@ -128,9 +128,9 @@ func capital(s string) string {
 }
 
 // unknown says that nothing has a name that an expression reads.
-func (g *graph) unknown(name string, others ...string) error {
-	known := append(slices.Sorted(maps.Keys(g.byID)), others...)
-	return fmt.Errorf("nothing has the name %s%s", name, suggest.DidYouMean(name, append(known, "schema")))
+func (g *graph) unknown(name string) error {
+	known := append(slices.Sorted(maps.Keys(g.byID)), schemaName)
+	return fmt.Errorf("nothing has the name %s%s", name, suggest.DidYouMean(name, known))
 }
 
 // below is the path of a field of what stands at a path.

@@ -1,6 +1,7 @@
 package kro
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,27 +46,14 @@ func (g *graph) iterators(n *node) *loop {
 			return nil
 		}
 		for name, value := range object {
-			it := iterator{name: name, as: name, from: below(path, name)}
-			pieces, err := parts(text(value))
-			if err == nil && (len(pieces) != 1 || !pieces[0].cel) {
-				err = fmt.Errorf("wanted one expression, ${...}")
-			}
-			if err == nil {
-				it.list, err = scope{g: g, n: n}.parse(pieces[0].text)
-			}
-			switch {
-			case err != nil:
-			case !plainID.MatchString(name):
-				err = fmt.Errorf("wanted a variable of letters and digits, found %q", name)
-			case name == schemaName || g.byID[name] != nil || l.binds(name):
+			it, err := g.iterator(n, name, text(value))
+			if err == nil && l.binds(name) {
 				err = fmt.Errorf("the name %s is taken", name)
 			}
+			it.from = below(path, name)
 			if err != nil {
 				g.box.Fail(n.to, it.from, err.Error())
 				return nil
-			}
-			if slices.Contains(taken, name) {
-				it.as = name + "Item"
 			}
 			l.over = append(l.over, it)
 		}
@@ -74,6 +62,27 @@ func (g *graph) iterators(n *node) *loop {
 		l.computed = l.computed || e.path == nil && l.reads(e)
 	})
 	return l
+}
+
+// iterator reads one list that a resource goes over, and the name of its items.
+func (g *graph) iterator(n *node, name, list string) (iterator, error) {
+	it := iterator{name: name, as: name}
+	if slices.Contains(taken, name) {
+		it.as = name + "Item"
+	}
+	switch pieces, err := parts(list); {
+	case err != nil:
+		return it, err
+	case len(pieces) != 1 || !pieces[0].cel:
+		return it, errors.New("wanted one expression, ${...}")
+	case !plainID.MatchString(name):
+		return it, fmt.Errorf("wanted a variable of letters and digits, found %q", name)
+	case name == schemaName || g.byID[name] != nil:
+		return it, fmt.Errorf("the name %s is taken", name)
+	default:
+		it.list, err = scope{g: g, n: n}.parse(pieces[0].text)
+		return it, err
+	}
 }
 
 // binds says whether a name is a variable of the loop.

@@ -102,7 +102,8 @@ func (g *graph) nameAll() {
 		if own || !kinds.IsName(n.id) && count[n.id] == 0 {
 			continue
 		}
-		for n.name = n.id + "Object"; g.byID[n.name] != nil; n.name += "1" {
+		for n.name += "Object"; g.byID[n.name] != nil; {
+			n.name += "1"
 		}
 		g.box.Note(n.to, below(n.at, "id"), fmt.Sprintf("the id is %s here: %q is what templates call an object of that kind", n.name, n.id))
 	}

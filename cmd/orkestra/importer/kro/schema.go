@@ -22,6 +22,9 @@ type simple struct {
 // maxFields is how many fields a schema may have: named types that hold each other several times grow without end.
 const maxFields = 5000
 
+// maxNesting is how many lists and maps a type may have inside of each other.
+const maxNesting = 16
+
 // anything is the schema of what is not said.
 func anything() map[string]any {
 	return map[string]any{"x-kubernetes-preserve-unknown-fields": true}
@@ -84,6 +87,9 @@ func (s *simple) field(at string, value any) property {
 
 // typeOf makes the schema of a type.
 func (s *simple) typeOf(at, kind string) (map[string]any, error) {
+	if strings.Count(kind, "[") > maxNesting {
+		return nil, fmt.Errorf("the type has more than %d lists and maps inside of each other", maxNesting)
+	}
 	element, list := strings.CutPrefix(kind, "[]")
 	value, isMap := strings.CutPrefix(kind, "map[string]")
 	switch {

@@ -87,8 +87,7 @@ func noEquivalent(name string, known []string) string {
 // fieldNames are the names that the fields of a type have in JSON.
 func fieldNames(of reflect.Type) []string {
 	var names []string
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && options == "inline" {
 			names = append(names, fieldNames(f.Type)...)

@@ -9,15 +9,22 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const atSchema = "spec.schema"
+
+// fieldStatus and fieldType are fields of objects, and of schemas.
+const (
+	fieldStatus = "status"
+	fieldType   = "type"
+)
 
 // crd makes the CRD that kro would make, and names it in the box.
 func (g *graph) crd(o *draft.Object, schema map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(schema)) {
 		switch name {
-		case "apiVersion", "kind", "group", "spec", "status", "types", "scope", "additionalPrinterColumns", "metadata":
+		case "apiVersion", "kind", "group", "spec", fieldStatus, "types", "scope", "additionalPrinterColumns", "metadata":
 		case "validation":
 			o.Note("spec", below(atSchema, name), "left out: write it as a rule of the box, in spec.validation.rules, or of the CRD's schema")
 		default:
@@ -25,8 +32,8 @@ func (g *graph) crd(o *draft.Object, schema map[string]any) {
 		}
 	}
 	kind, version := text(schema["kind"]), text(schema["apiVersion"])
-	for field, value := range map[string]string{"kind": kind, "apiVersion": version} {
-		if value == "" {
+	for field, written := range map[string]string{"kind": kind, "apiVersion": version} {
+		if written == "" {
 			o.Fail("spec", below(atSchema, field), "wanted a text")
 		}
 	}
@@ -69,7 +76,7 @@ func (g *graph) version(o *draft.Object, name string, schema map[string]any) map
 	types, _ := schema["types"].(map[string]any)
 	fail := func(path, message string) { o.Fail(at+".schema", path, message) }
 	s := &simple{types: types, fail: fail}
-	spec := map[string]any{"type": "object"}
+	spec := map[string]any{fieldType: value.TypeObject}
 	if fields, ok := schema["spec"].(map[string]any); ok {
 		spec = s.object(atSchema+".spec", fields)
 	} else if schema["spec"] != nil {
@@ -81,8 +88,8 @@ func (g *graph) version(o *draft.Object, name string, schema map[string]any) map
 	columns, ok := schema["additionalPrinterColumns"]
 	if !ok {
 		columns = []any{
-			map[string]any{"name": "Ready", "type": "string", "jsonPath": `.status.conditions[?(@.type=="Ready")].status`},
-			map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+			map[string]any{"name": "Ready", fieldType: value.TypeString, "jsonPath": `.status.conditions[?(@.type=="Ready")].status`},
+			map[string]any{"name": "Age", fieldType: "date", "jsonPath": ".metadata.creationTimestamp"},
 		}
 	}
 	o.Comes(at+".additionalPrinterColumns", atSchema+".additionalPrinterColumns")
@@ -91,8 +98,8 @@ func (g *graph) version(o *draft.Object, name string, schema map[string]any) map
 		"subresources":             map[string]any{"status": map[string]any{}},
 		"additionalPrinterColumns": columns,
 		"schema": map[string]any{"openAPIV3Schema": map[string]any{
-			"type":       "object",
-			"properties": map[string]any{"spec": spec, "status": statusSchema(schema["status"])},
+			fieldType:    value.TypeObject,
+			"properties": map[string]any{"spec": spec, fieldStatus: statusSchema(schema[fieldStatus])},
 		}},
 	}
 }
@@ -103,17 +110,17 @@ func statusSchema(status any) map[string]any {
 	fields = maps.Clone(fields)
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return isOurs(name) })
 	out := shown(fields)
-	out["default"] = map[string]any{"observedGeneration": int64(-1)}
+	out[fieldDefault] = map[string]any{"observedGeneration": int64(-1)}
 	properties, _ := out["properties"].(map[string]any)
-	properties["observedGeneration"] = map[string]any{"type": "integer", "format": "int64"}
+	properties["observedGeneration"] = map[string]any{fieldType: "integer", "format": "int64"}
 	properties["conditions"] = map[string]any{
-		"type":                       "array",
+		fieldType:                    "array",
 		"x-kubernetes-list-type":     "map",
-		"x-kubernetes-list-map-keys": []any{"type"},
+		"x-kubernetes-list-map-keys": []any{fieldType},
 		"items": map[string]any{
-			"type":                                 "object",
-			"required":                             []any{"type"},
-			"properties":                           map[string]any{"type": map[string]any{"type": "string"}},
+			fieldType:                              value.TypeObject,
+			"required":                             []any{fieldType},
+			"properties":                           map[string]any{fieldType: map[string]any{fieldType: value.TypeString}},
 			"x-kubernetes-preserve-unknown-fields": true,
 		},
 	}
@@ -123,20 +130,20 @@ func statusSchema(status any) map[string]any {
 // shown is the schema of fields whose types kro finds out: here they may be of any.
 func shown(fields map[string]any) map[string]any {
 	properties := map[string]any{}
-	for name, value := range fields {
-		switch value := value.(type) {
+	for name, written := range fields {
+		switch written := written.(type) {
 		case map[string]any:
-			properties[name] = shown(value)
+			properties[name] = shown(written)
 		case string:
 			properties[name] = anything()
-			if pieces, err := parts(value); err == nil && !(len(pieces) == 1 && pieces[0].cel) {
-				properties[name] = map[string]any{"type": "string"}
+			if pieces, err := parts(written); err == nil && (len(pieces) != 1 || !pieces[0].cel) {
+				properties[name] = map[string]any{fieldType: value.TypeString}
 			}
 		default:
 			properties[name] = anything()
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties}
+	return map[string]any{fieldType: value.TypeObject, "properties": properties}
 }
 
 // plural is the plural of a kind, as kro makes it.
@@ -163,9 +170,9 @@ func text(v any) string {
 }
 
 // list gives the texts of a list, and says where something else stands.
-func (g *graph) list(to, at string, value any) []string {
-	items, ok := value.([]any)
-	if !ok && value != nil {
+func (g *graph) list(to, at string, written any) []string {
+	items, ok := written.([]any)
+	if !ok && written != nil {
 		g.box.Fail(to, at, "wanted a list of texts")
 	}
 	out := make([]string, 0, len(items))

@@ -204,7 +204,7 @@ func (g *graph) translate(s scope, value any, to, at string) (out any, ok bool) 
 // base is what the names of values begin with.
 func (s scope) base() string {
 	if s.n == nil {
-		return "status"
+		return fieldStatus
 	}
 	return s.n.name
 }
@@ -227,7 +227,7 @@ func (g *graph) status(value any) {
 	if len(fields) > 0 {
 		status["fields"] = fields
 	}
-	g.spec["status"] = status
+	g.spec[fieldStatus] = status
 }
 
 func (g *graph) shown(fields []any, path, at string, object map[string]any) []any {

@@ -53,7 +53,7 @@ func Translate(d *draft.Draft, doc input.Document) {
 	g.crd(crd, schema)
 	g.read(spec["resources"])
 	g.declare()
-	g.status(schema["status"])
+	g.status(schema[fieldStatus])
 	if len(g.values.list) > 0 {
 		own["values"] = g.values.list
 	}

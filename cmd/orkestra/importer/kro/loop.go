@@ -27,7 +27,7 @@ type iterator struct {
 type itemValue struct{ name, cel string }
 
 // taken are names that templates have already.
-var taken = append([]string{"item", "key", "index", "apiVersion", "kind", "metadata", "spec", "status", "previous", "error", "conditions"}, boxNames...)
+var taken = append([]string{"item", "key", "index", "apiVersion", "kind", "metadata", "spec", fieldStatus, "previous", "error", "conditions"}, boxNames...)
 
 // iterators reads the lists that a resource goes over; nil where one of them can't be read.
 func (g *graph) iterators(n *node) *loop {

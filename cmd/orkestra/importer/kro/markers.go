@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // marker is one marker of a field of SimpleSchema, such as default=3.
@@ -17,7 +19,7 @@ func parseField(text string) (kind string, markers []marker, err error) {
 	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
 		name, after, ok := strings.Cut(rest, "=")
 		if !ok {
-			return "", nil, fmt.Errorf("the marker %q has no value: wanted %s=...", rest, strings.Fields(rest)[0])
+			return "", nil, fmt.Errorf("the marker %q has no value: wanted %s=VALUE", rest, strings.Fields(rest)[0])
 		}
 		var value string
 		if value, rest, err = markerValue(after); err != nil {
@@ -72,7 +74,7 @@ type property struct {
 
 // mark does what a marker says.
 func (p *property) mark(m marker) error {
-	kind, _ := p.schema["type"].(string)
+	kind, _ := p.schema[fieldType].(string)
 	switch m.name {
 	case "required", "immutable", "uniqueItems":
 		on, err := strconv.ParseBool(m.value)
@@ -87,15 +89,15 @@ func (p *property) mark(m marker) error {
 	case "validation":
 		p.rule(m.value, "the rule "+m.value+" is broken")
 		return nil
-	case "default":
-		value, err := typed(kind, m.value)
-		p.schema[m.name] = value
+	case fieldDefault:
+		v, err := typed(kind, m.value)
+		p.schema[m.name] = v
 		return err
 	case "enum":
 		return p.enum(kind, m.value)
 	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems":
-		value, err := typed("number", m.value)
-		p.schema[m.name] = value
+		limit, err := typed(value.TypeNumber, m.value)
+		p.schema[m.name] = limit
 		return err
 	default:
 		return fmt.Errorf("the marker %q is not known", m.name)
@@ -134,16 +136,16 @@ func (p *property) enum(kind, text string) error {
 
 // typed reads the text of a marker as a value of the field's type.
 func typed(kind, text string) (any, error) {
-	if kind == "string" {
+	if kind == value.TypeString {
 		return text, nil
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil || d.More() {
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() {
 		return nil, fmt.Errorf("wanted %s, found %q", kind, text)
 	}
-	return plain(value), nil
+	return plain(v), nil
 }
 
 // plain gives numbers the types that objects of Kubernetes have.

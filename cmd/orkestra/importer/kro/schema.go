@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
+
+// fieldDefault is the field of a schema that has a default, and the marker of one.
+const fieldDefault = "default"
 
 // simple makes OpenAPI schemas of SimpleSchema.
 type simple struct {
@@ -36,35 +40,35 @@ func (s *simple) object(at string, fields map[string]any) map[string]any {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		p := s.field(below(at, name), fields[name])
 		properties[name] = p.schema
-		_, standard := p.schema["default"]
+		_, standard := p.schema[fieldDefault]
 		complete = complete || standard
 		if p.required {
 			required = append(required, name)
 		}
 	}
-	out := map[string]any{"type": "object", "properties": properties}
+	out := map[string]any{fieldType: value.TypeObject, "properties": properties}
 	if len(required) > 0 {
 		out["required"] = required
 	} else if complete {
 		// Defaults of fields count only in an object that is there.
-		out["default"] = map[string]any{}
+		out[fieldDefault] = map[string]any{}
 	}
 	return out
 }
 
 // field makes the schema of one field.
-func (s *simple) field(at string, value any) property {
+func (s *simple) field(at string, written any) property {
 	if s.count++; s.count > maxFields {
 		if s.count == maxFields+1 {
 			s.fail(at, fmt.Sprintf("the schema has more than %d fields with those of named types", maxFields))
 		}
 		return property{schema: anything()}
 	}
-	switch value := value.(type) {
+	switch written := written.(type) {
 	case map[string]any:
-		return property{schema: s.object(at, value)}
+		return property{schema: s.object(at, written)}
 	case string:
-		kind, markers, err := parseField(value)
+		kind, markers, err := parseField(written)
 		p := property{schema: anything()}
 		if err == nil {
 			p.schema, err = s.typeOf(at, kind)
@@ -91,22 +95,22 @@ func (s *simple) typeOf(at, kind string) (map[string]any, error) {
 		return nil, fmt.Errorf("the type has more than %d lists and maps inside of each other", maxNesting)
 	}
 	element, list := strings.CutPrefix(kind, "[]")
-	value, isMap := strings.CutPrefix(kind, "map[string]")
+	values, isMap := strings.CutPrefix(kind, "map[string]")
 	switch {
 	case list:
 		items, err := s.typeOf(at, element)
-		return map[string]any{"type": "array", "items": items}, err
+		return map[string]any{fieldType: "array", "items": items}, err
 	case isMap:
-		values, err := s.typeOf(at, value)
-		return map[string]any{"type": "object", "additionalProperties": values}, err
+		of, err := s.typeOf(at, values)
+		return map[string]any{fieldType: value.TypeObject, "additionalProperties": of}, err
 	}
 	switch kind {
-	case "string", "integer", "boolean", "number":
-		return map[string]any{"type": kind}, nil
+	case value.TypeString, value.TypeInteger, value.TypeBoolean, value.TypeNumber:
+		return map[string]any{fieldType: kind}, nil
 	case "float":
-		return map[string]any{"type": "number"}, nil
-	case "object":
-		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, nil
+		return map[string]any{fieldType: "number"}, nil
+	case value.TypeObject:
+		return map[string]any{fieldType: value.TypeObject, "x-kubernetes-preserve-unknown-fields": true}, nil
 	}
 	return s.named(at, kind)
 }
@@ -115,7 +119,7 @@ func (s *simple) typeOf(at, kind string) (map[string]any, error) {
 func (s *simple) named(at, kind string) (map[string]any, error) {
 	fields, ok := s.types[kind]
 	if !ok {
-		known := append(slices.Sorted(maps.Keys(s.types)), "string", "integer", "boolean", "float", "object")
+		known := append(slices.Sorted(maps.Keys(s.types)), value.TypeString, value.TypeInteger, value.TypeBoolean, "float", value.TypeObject)
 		return nil, fmt.Errorf("the type %q is not known%s", kind, suggest.DidYouMean(kind, known))
 	}
 	if slices.Contains(s.open, kind) {

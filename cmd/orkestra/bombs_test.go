@@ -23,7 +23,7 @@ func TestFilesThatAreBombs(t *testing.T) {
 		"aliases of aliases":           {head + aliases.String(), "it has more than 200000 values, by aliases or as written"},
 		"lists in lists":               {head + "spec: " + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "\n", "not YAML: "},
 	} {
-		for _, command := range [][]string{{"validate", "-f", "-"}, {"render", "-f", "-", "-r", "render/testdata/flowers.yaml"}} {
+		for _, command := range [][]string{{"validate", "-f", "-"}, {"render", "-f", "-", "-r", "render/testdata/flowers.yaml"}, {"import", "-f", "-"}} {
 			t.Run(command[0]+": "+name, func(t *testing.T) {
 				g := NewWithT(t)
 				stdout, stderr, code := orkestra(t, tc.file, command...)

@@ -192,7 +192,7 @@ type BoxDetail struct {
 	Dependents []Dependency `json:"dependents,omitempty"`
 	// Rollback says whether resources are rolled back.
 	Rollback *Rollback `json:"rollback,omitempty"`
-	// LastKnownGood is the newest revision that has been healthy.
+	// LastKnownGood is the newest revision under which a reconcile has succeeded while the box was healthy.
 	LastKnownGood *KnownGood `json:"lastKnownGood,omitempty"`
 	// Autoscale says which limits are replaced now.
 	Autoscale *Autoscale `json:"autoscale,omitempty"`
@@ -227,7 +227,7 @@ type FailingResource struct {
 
 	// ConsecutiveFailures counts the failed reconciles in a row.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// Reason of its condition Ready, Step of the pipeline, and the error.
+	// Reason of its condition Stalled, else of Ready; Step of the pipeline, and the error.
 	Reason  string `json:"reason,omitempty"`
 	Step    string `json:"step,omitempty"`
 	Message string `json:"message"`

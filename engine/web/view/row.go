@@ -19,10 +19,14 @@ func Row(resource *unstructured.Unstructured) api.Row {
 	conditions := conditionsOf(resource)
 	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	waiting := reconciling != nil && reconciling.Status == metav1.ConditionTrue
+	stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
 	say := func(state api.State, c *metav1.Condition) api.Row {
 		row.State = state
 		if c != nil {
 			row.Reason, row.Message, row.Since = c.Reason, strings.Join(strings.Fields(c.Message), " "), timeOf(&c.LastTransitionTime)
+		}
+		if c != nil && c == ready && c.Status == metav1.ConditionFalse && stalled != nil && stalled.Status == metav1.ConditionTrue {
+			row.Reason = stalled.Reason // it names the sort of error, and Ready only that there was one
 		}
 		return row
 	}

@@ -35,6 +35,8 @@ func TestStateOfAResource(t *testing.T) {
 		"ready":                    {``, ready, api.Ready, "", ""},
 		"ready, and more to come":  {``, ready + "," + waiting, api.Waiting, "W", "w"},
 		"failing":                  {``, failing, api.Failing, "ReconcileError", "a b"},
+		"failing, and stalled":     {``, failing + `,{type: Stalled, status: "True", reason: TemplateError, message: m}`, api.Failing, "TemplateError", "a b"},
+		"failing, and not stalled": {``, failing + `,{type: Stalled, status: "False", reason: NotStalled}`, api.Failing, "ReconcileError", "a b"},
 		"failing, and tried again": {``, failing + "," + waiting, api.Failing, "ReconcileError", "a b"},
 		"a child has failed":       {``, notYet, api.Failing, "NotYet", "m"},
 		"on its way":               {``, notYet + "," + waiting, api.Waiting, "W", "w"},

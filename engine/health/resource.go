@@ -56,7 +56,7 @@ func (t *Tracker) add(r *resource, n int32) {
 	if r.ready {
 		t.counts.Ready += n
 	}
-	if r.waiting {
+	if r.waiting && !r.failing { // one that fails and is tried again is counted once
 		t.counts.Waiting += n
 	}
 	if r.failing {

@@ -294,7 +294,7 @@ func TestLastKnownGood(t *testing.T) {
 		"never healthy":      {nil, degradedBy("web"), nil},
 		"degraded":           {old, bad, old},
 		"starting":           {old, Report{Phase: Starting, Revision: "rev-1"}, old},
-		"nothing runs":       {old, Report{Phase: Running}, old},
+		"nothing runs":       {old, Report{Phase: Running, Snapshot: Snapshot{LastSuccess: start}}, old},
 		"no resources":       {nil, running(Snapshot{}), nil},
 		"none any more":      {old, running(Snapshot{LastSuccess: start, GoodRevision: "rev-0"}), old},
 		"the plan is told":   {old, running(Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-1"}), at("rev-1", later)},

@@ -84,6 +84,7 @@ func (t *Table) Page(q Query, may func(namespace string) bool) *api.Rows {
 		}
 		out.Total++
 		states[string(row.State)]++
+		states[string(row.CountsAs)]++ // the empty one is left out of the list
 		reasons[row.Reason]++
 		namespaces[row.Namespace]++
 		if q.lets(row, text) {
@@ -105,7 +106,7 @@ func (t *Table) Page(q Query, may func(namespace string) bool) *api.Rows {
 
 // lets says whether a row is one that a query asks for.
 func (q *Query) lets(row *api.Row, text string) bool {
-	return (q.Namespace == "" || q.Namespace == row.Namespace) && (q.State == "" || q.State == row.State) && (q.Reason == "" || q.Reason == row.Reason) &&
+	return (q.Namespace == "" || q.Namespace == row.Namespace) && (q.State == "" || q.State == row.State || q.State == row.CountsAs) && (q.Reason == "" || q.Reason == row.Reason) &&
 		(text == "" || strings.Contains(strings.ToLower(row.Namespace+"/"+row.Name), text))
 }
 

@@ -158,7 +158,7 @@ type CRDHealthStatus struct {
 	// Revision names the plan that runs.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// LastKnownGood is the newest plan that has been healthy.
+	// LastKnownGood is the newest plan under which a reconcile has succeeded while the box was healthy. Absent: there is none.
 	// +optional
 	LastKnownGood *KnownGood `json:"lastKnownGood,omitempty"`
 	// Rollback says whether resources are rolled back.
@@ -205,7 +205,8 @@ type FailingResource struct {
 	ResourceReference `json:",inline"`
 	// ConsecutiveFailures counts the failed reconciles of this resource in a row; 0 where they succeed, and it fails otherwise.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// Reason of its condition Ready, such as ReconcileError or ChildFailed.
+	// Reason of its condition Stalled where that is True, such as TemplateError or ChildFailed, else that of Ready: ReconcileError is an error that may
+	// pass by itself.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// Step of the pipeline that failed.
@@ -217,7 +218,7 @@ type FailingResource struct {
 	Since metav1.Time `json:"since"`
 }
 
-// KnownGood is a plan that has been healthy.
+// KnownGood is a plan that has worked.
 type KnownGood struct {
 	// Revision names the plan.
 	Revision string `json:"revision"`

@@ -108,7 +108,7 @@ type ResourceCounts struct {
 	Ready int32 `json:"ready"`
 	// Failing counts those whose last reconcile failed, of which a child has failed, or that are rolled back.
 	Failing int32 `json:"failing"`
-	// Waiting counts those whose condition Reconciling is True: something is under way. One that fails and is tried again is among them.
+	// Waiting counts those whose condition Reconciling is True: something is under way. One that fails is not among them, also while it is tried again.
 	Waiting int32 `json:"waiting"`
 	// LeftBehind counts children of a former box that no declaration stands for.
 	// +optional

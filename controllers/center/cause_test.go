@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/inspect"
@@ -33,4 +34,15 @@ func TestTheCause(t *testing.T) {
 	} {
 		NewWithT(t).Expect(causeOf(&test.found, test.declarations)).To(Equal(test.want), name)
 	}
+}
+
+// TestTheCauseSaysWhatToDo: by the reason for which the resource is not ready, as its headline has it.
+func TestTheCauseSaysWhatToDo(t *testing.T) {
+	g := NewWithT(t)
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	out := resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonNotOwned, Message: "m"}, live)
+	g.Expect(out.Cause).To(And(HaveField("Reason", "NotOwned"), HaveField("Todo", HavePrefix("Rename or delete the other object")), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md#stalled"))))
+	out = resourceOf(&inspect.Resource{Reason: "NoDisk", Message: "a hook says so"}, live)
+	g.Expect(out.Cause).To(And(HaveField("Reason", "NoDisk"), HaveField("Todo", BeEmpty()), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md"))))
+	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live).Cause).To(BeNil())
 }

@@ -82,7 +82,7 @@ func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
 		return nil, fmt.Errorf("listing OperatorBoxes: %w", err)
 	}
 	healths, err := c.healths(ctx)
-	out := &api.Fleet{Person: c.Person, Boxes: make([]api.Box, 0, len(boxes.Items))}
+	out := &api.Fleet{Person: c.Person, Policies: view.Policies(boxes.Items), Boxes: make([]api.Box, 0, len(boxes.Items))}
 	if err != nil {
 		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
 	}

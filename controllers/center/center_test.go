@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,6 +64,33 @@ func TestTheHourIsForThoseWhoMayReadHowABoxFares(t *testing.T) {
 		}
 		g.Expect(hours).To(HaveKeyWithValue("web", Equal(&api.Hour{Failing: []int32{1}})))
 	}
+}
+
+// TestTheFleetSaysThatAPolicyIsMissing, since when the first box has said so.
+func TestTheFleetSaysThatAPolicyIsMissing(t *testing.T) {
+	g := NewWithT(t)
+	at := metav1.NewTime(beginning)
+	says := func(name string, status metav1.ConditionStatus, since metav1.Time) *v1alpha1.OperatorBox {
+		b := box(name)
+		b.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionPoliciesInstalled, Status: status, Reason: v1alpha1.ReasonPoliciesMissing, Message: "orkestra-marks is\n not there", LastTransitionTime: since,
+		}}
+		return b
+	}
+	fleet := func(all ...client.Object) *api.Fleet {
+		c := &Center{Ports: Ports{Own: objects(t, false, all...), Manager: func(context.Context) (api.Manager, error) { return api.Manager{Running: true}, nil }}}
+		f, err := c.Fleet(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		return f
+	}
+	missing := fleet(says("a", metav1.ConditionFalse, metav1.NewTime(at.Add(time.Hour))), says("b", metav1.ConditionFalse, at), box("c")).Policies
+	g.Expect(missing).NotTo(BeNil())
+	g.Expect(missing.Since.Equal(at.Time)).To(BeTrue())
+	missing.Since = nil
+	g.Expect(missing).To(Equal(&api.Policies{Reason: "PoliciesMissing", Message: "orkestra-marks is not there", Alert: api.Alert{
+		Name: "OrkestraPoliciesMissing", Runbook: "https://github.com/orkspace/orkestra/blob/main/docs/operations/alerts/policies-missing.md",
+	}}))
+	g.Expect(fleet(says("a", metav1.ConditionTrue, at), says("b", metav1.ConditionUnknown, at), box("c")).Policies).To(BeNil(), "nobody relies on any, or all are there")
 }
 
 // TestASearchGoesThroughAllBoxes: those that can't be searched are named, and one without a kind is none.

@@ -81,7 +81,7 @@ func (c *Center) NeededRights(ctx context.Context, name string) (*api.Rights, er
 		out.Account = account.Namespace + "/" + account.Name
 	}
 	if out.Missing > 0 {
-		notes = append(notes, access.HowToGrant(account))
+		notes = append(notes, access.HowToGrant(account, name))
 	}
 	out.Notes = notes
 	return out, nil

@@ -11,10 +11,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -41,7 +46,7 @@ func TestMissingRightsAreAskedFor(t *testing.T) {
 	c.Own = objects(t, false, requiring("acts", "a", "b"))
 	rights, err := c.NeededRights(t.Context(), "web")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(rights).To(And(HaveField("Account", "shop/acts"), HaveField("Missing", 1), HaveField("Notes", ConsistOf(ContainSubstring("orkestra rbac")))))
+	g.Expect(rights).To(And(HaveField("Account", "shop/acts"), HaveField("Missing", 1), HaveField("Notes", ConsistOf(`grant it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`))))
 	g.Expect(rights.Rights).To(HaveExactElements(HaveField("Resource", "b"), HaveField("Resource", "a")))
 	g.Expect(asked).To(HaveLen(2))
 	g.Expect(as.Name).To(Equal("acts"))
@@ -109,5 +114,36 @@ func TestDependenciesAreThoseThatMayBeSeen(t *testing.T) {
 	g.Expect(d.Nodes).To(Equal([]api.DependencyNode{{Box: "web", State: api.Unknown, IsBox: true}, {Box: "db", State: api.Unknown}}))
 	g.Expect(d.Notes).To(HaveExactElements(HavePrefix("How boxes fare is not known: ")))
 	_, err = c.Dependencies(t.Context(), "gone")
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+}
+
+// unplanned are the plans of boxes none of which compiles.
+type unplanned struct{}
+
+var errUnplanned = errors.New("spec.onReconcile: no")
+
+func (unplanned) KindOf(context.Context, string) schema.GroupVersionKind { return schema.GroupVersionKind{} }
+
+func (unplanned) PlanOf(context.Context, *v1alpha1.OperatorBox, revision.Ref) (*pipeline.Plan, error) {
+	return nil, errUnplanned
+}
+
+// TestAPlanThatFailsIsSaid: all else of the box is shown, and its graph is an empty one that says why.
+func TestAPlanThatFailsIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	own := objects(t, false, box("web"))
+	c := &Center{Ports: Ports{
+		Own: own, Clock: clocktesting.NewFakePassiveClock(beginning), Inspecting: inspect.NewSession(inspect.Ports{Own: own, Plans: unplanned{}}),
+		Revisions: func(context.Context, string) ([]appsv1.ControllerRevision, error) { return nil, nil },
+	}}
+	const why = "What the box declares is not known: spec.onReconcile: no"
+	graph, err := c.Graph(t.Context(), "web")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(graph).To(Equal(&api.Graph{Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}, Notes: []string{why}}))
+	detail, err := c.Box(t.Context(), "web")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(detail.Notes).To(Equal([]string{why}))
+	g.Expect(detail.YAML).To(ContainSubstring("name: web"))
+	_, err = c.Graph(t.Context(), "gone")
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 }

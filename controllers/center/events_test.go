@@ -73,3 +73,27 @@ func TestEventsAreListedOnceForWhatSomebodySees(t *testing.T) {
 	g.Expect(lists).To(Equal(3))
 	g.Expect(EventNamespace("")).To(Equal("default"))
 }
+
+// TestListedEventsAreBounded: what is kept of a long list is what is shown, and that there are more is said only where the API server says it.
+func TestListedEventsAreBounded(t *testing.T) {
+	g := NewWithT(t)
+	var objects []client.Object
+	for n := range 400 {
+		objects = append(objects, eventAbout("mine", "web", n))
+	}
+	more := ""
+	reader := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			err := c.List(ctx, list)
+			list.SetContinue(more)
+			return err
+		},
+	}).Build()
+	for _, more = range []string{"", "token"} {
+		listed, err := NewEvents(reader, clocktesting.NewFakePassiveClock(beginning)).list(t.Context(), "shop", map[types.UID]bool{"mine": true})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(listed.cut).To(Equal(more != ""))
+		g.Expect(listed.events).To(HaveLen(maxShown))
+		g.Expect(cap(listed.events)).To(BeNumerically("<", 2*maxShown), "the rest is not kept behind them")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -443,8 +444,42 @@ func TestNobodyWorksForWhoHasGone(t *testing.T) {
 			}
 			g.Expect(ask(ctx, planner(t, cluster))).To(MatchError(context.Canceled))
 			g.Expect(reads).To(Equal(1))
+
+			late := errors.New("it takes too long")
+			timed, end := context.WithCancelCause(t.Context())
+			cluster.read = func() { end(late) }
+			g.Expect(ask(timed, planner(t, cluster))).To(MatchError(late), "who still waits is told why there is no answer")
 		})
 	}
+}
+
+// leaving is a context that ends when somebody has looked at it once.
+type leaving struct {
+	context.Context //nolint:containedctx // it is one
+
+	looks atomic.Int32
+}
+
+func (l *leaving) Err() error {
+	if l.looks.Add(1) == 1 {
+		return nil
+	}
+	return context.Canceled
+}
+
+// TestWhoHasGoneHasNoBoxesChecked: neither what is no box, nor a box when its schema has been looked at.
+func TestWhoHasGoneHasNoBoxesChecked(t *testing.T) {
+	g := NewWithT(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err := planner(t, nil).Compile(gone, api.CompileQuestion{Boxes: flowers})
+	g.Expect(err).To(MatchError(context.Canceled))
+
+	cluster, reads := clusterOf(t, shopCRD), 0
+	cluster.read = func() { reads++ }
+	_, err = planner(t, cluster).Compile(&leaving{Context: context.Background()}, api.CompileQuestion{Boxes: boxOf("  workers: 1")})
+	g.Expect(err).To(MatchError(context.Canceled))
+	g.Expect(reads).To(BeZero())
 }
 
 // FuzzPlans compiles and renders any text: it is answered, or refused as a bad request, and the same text in the same way.

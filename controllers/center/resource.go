@@ -83,7 +83,10 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 		}
 		out.Declarations = append(out.Declarations, one)
 	}
-	out.Cause = causeOf(found, out.Declarations)
+	if out.Cause = causeOf(found, out.Declarations); out.Cause != nil {
+		out.Cause.Reason = found.Reason
+		out.Cause.Todo, out.Cause.Page = view.Advice(found.Reason)
+	}
 	return out
 }
 

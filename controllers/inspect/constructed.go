@@ -74,7 +74,7 @@ func (i *Inspector) vouch(ctx context.Context, res *Resource) {
 	case err != nil:
 		res.Notes = append(res.Notes, "Whether its reconciler fails is not known: the health of the box could not be read: "+Message(err))
 	case failing != nil:
-		res.Ready, res.Reason, res.Message = false, failing.Reason, failing.Step+": "+failing.Message
+		res.fails(failing)
 	case !unseen && !res.Ready: // its status says why
 	case started == nil || started.Status != metav1.ConditionTrue:
 		res.unknown("NotRunning", "the reconciler of the box is not at work"+saidOf(started)+", and what the status says may be of the time before it")
@@ -93,6 +93,12 @@ func failingOf(health *v1alpha1.CRDHealth, res *Resource) *v1alpha1.FailingResou
 		}
 	}
 	return nil
+}
+
+// fails takes over what the health of the box says of a resource that fails, as its status would say it.
+func (r *Resource) fails(f *v1alpha1.FailingResource) {
+	r.Ready, r.Failed = false, f.ConsecutiveFailures > 0
+	r.Reason, r.Message = cmp.Or(f.Reason, v1alpha1.ReasonReconcileError), strings.TrimPrefix(f.Step+": "+f.Message, ": ")
 }
 
 // saidOf is what a condition says, behind a colon.

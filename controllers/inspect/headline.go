@@ -14,8 +14,12 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 )
 
-// reasonUnseen is that of a resource whose status does not say how it stands.
-const reasonUnseen = "Unseen"
+const (
+	// reasonUnseen is that of a resource whose status does not say how it stands.
+	reasonUnseen = "Unseen"
+	// reasonOutdated is that of one whose status says it of an older generation.
+	reasonOutdated = "Outdated"
+)
 
 // Headline says in one line what the resource is, and what keeps it from being ready.
 func (r *Resource) Headline() string {
@@ -57,6 +61,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	}
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	going, known := live.GetDeletionTimestamp() != nil, err == nil && ready != nil
+	failed := known && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonReconcileError
 	seen := status.ObservedGeneration
 	if known {
 		seen = cmp.Or(ready.ObservedGeneration, seen) // reconcilers of others may write one of them alone
@@ -66,7 +71,10 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before
 		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+settle.HeldBy(live)
 	case old:
-		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", seen, live.GetGeneration())
+		r.Reason, r.Message, r.Failed = reasonOutdated, fmt.Sprintf("its status is that of generation %d, and generation %d is there", seen, live.GetGeneration()), failed
+		if known && ready.Status == metav1.ConditionFalse {
+			r.Message += "; before that: " + telling(status.Conditions, ready) + ": " + ready.Message
+		}
 	case !known:
 		r.Reason, r.Message = reasonUnseen, "no manager has looked at it yet"
 	case ready.Status == metav1.ConditionTrue:
@@ -79,9 +87,14 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 			r.Reason, r.Message = now.Reason, now.Message
 		}
 	default:
-		r.Reason, r.Message, r.Failed = ready.Reason, ready.Message, ready.Reason == v1alpha1.ReasonReconcileError
-		if stalled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-			r.Reason = stalled.Reason // it says more than that the last cycle failed
-		}
+		r.Reason, r.Message, r.Failed = telling(status.Conditions, ready), ready.Message, failed
 	}
+}
+
+// telling is the reason of Stalled where that is True: it says more than that of Ready, that the last cycle failed.
+func telling(conditions []metav1.Condition, ready *metav1.Condition) string {
+	if stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return stalled.Reason
+	}
+	return ready.Reason
 }

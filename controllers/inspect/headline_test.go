@@ -31,6 +31,8 @@ func TestHeadlines(t *testing.T) {
 		"Shop a is not ready: BoxDeleted: gone": map[string]any{"conditions": []any{condition("Ready", "Unknown", "BoxDeleted", "gone", 2)}},
 		"Shop a is not ready: Outdated: its status is that of generation 1, and generation 2 is there": map[string]any{"conditions": []any{
 			condition("Ready", "True", "ReconcileSucceeded", "", 1)}},
+		"Shop a is not ready: Outdated: its status is that of generation 1, and generation 2 is there; before that: TemplateError: boom": map[string]any{"conditions": []any{
+			condition("Ready", "False", "ReconcileError", "boom", 1), condition("Stalled", "True", "TemplateError", "boom", 1)}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			live := &unstructured.Unstructured{Object: map[string]any{"status": status}}
@@ -39,6 +41,7 @@ func TestHeadlines(t *testing.T) {
 			r.conditions(live)
 			g := NewWithT(t)
 			g.Expect(r.Headline()).To(Equal(want))
+			g.Expect(r.Failed).To(Equal(strings.Contains(want, "boom") || strings.Contains(want, "ReconcileError")), "whether its last reconcile has failed")
 			g.Expect(r.Ready).To(Equal(strings.HasPrefix(want, "Shop a is ready")))
 		})
 	}

@@ -210,6 +210,7 @@ func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, l
 	res.refused()
 	if !plan.CRD.OfOthers {
 		i.begun(ctx, res, box)
+		i.later(ctx, res, box)
 	}
 	i.overdue(ctx, res, box)
 	res.notMade()
@@ -256,7 +257,7 @@ func (i *Inspector) byDeclarations(ctx context.Context, r *Resource) {
 	}
 	health, _ := i.health(ctx, r.Box) // what may not be read names nothing
 	if f := failingOf(health, r); f != nil {
-		r.Ready, r.Reason, r.Message = false, f.Reason, f.Step+": "+f.Message
+		r.fails(f)
 	}
 }
 

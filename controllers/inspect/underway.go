@@ -45,7 +45,7 @@ func (i *Inspector) begun(ctx context.Context, res *Resource, box *v1alpha1.Oper
 	}
 	health, _ := i.health(ctx, box.Name) // what may not be read names nothing
 	if f := failingOf(health, res); f != nil {
-		res.Reason, res.Message = f.Reason, f.Step+": "+f.Message
+		res.fails(f)
 		return
 	}
 	if c := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionStatusWritable); c != nil && c.Status == metav1.ConditionFalse {
@@ -53,6 +53,21 @@ func (i *Inspector) begun(ctx context.Context, res *Resource, box *v1alpha1.Oper
 		return
 	}
 	res.Reason, res.Message = reasonFirst, "a manager has taken it up"+ago(i.now, marks[v1alpha1.AnnotationManagedSince])+", and its first reconcile has not ended"
+}
+
+// later says of a resource whose status is of an older generation what the health of the box knows of it since: where the status can't be written, nothing
+// else does.
+func (i *Inspector) later(ctx context.Context, res *Resource, box *v1alpha1.OperatorBox) {
+	if res.Reason != reasonOutdated {
+		return
+	}
+	health, _ := i.health(ctx, box.Name) // what may not be read names nothing
+	f := failingOf(health, res)
+	if f == nil || strings.Contains(res.Message, f.Message) { // or it is what failed before
+		return
+	}
+	res.Notes = append(res.Notes, "Its own status is older: "+res.Message)
+	res.fails(f)
 }
 
 // ago says when something was, where that is known.

@@ -22,7 +22,7 @@ func TestABoxWaitsForTheRightsOfItsAccount(t *testing.T) {
 	p.denied[ann+"list "+websitesCRD], p.denied["watch "+websitesCRD] = true, true
 	box, result := p.serves(t, "shop")
 	g.Expect(p.engine.Plan("shop")).To(BeNil(), "nothing is begun")
-	const missing = "ServiceAccount team/ann may not list " + websitesCRD + `; grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"; ` +
+	const missing = "ServiceAccount team/ann may not list " + websitesCRD + `; grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"; ` +
 		"the manager may not watch " + websitesCRD + `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal("False Forbidden: " + missing))
 	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False Forbidden: " + missing))
@@ -43,7 +43,7 @@ func TestRightsThatAreMissedWhileABoxRuns(t *testing.T) {
 	p.engine.withheld = []access.Right{{Verb: "get", Resource: "secrets", Namespace: "team", Name: "x"}}
 	box, _ := p.serves(t, "shop")
 	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal(
-		`False Forbidden: ServiceAccount team/ann may not get secrets "x" in namespace "team"; grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"; what reads it waits, and stays as it is`))
+		`False Forbidden: ServiceAccount team/ann may not get secrets "x" in namespace "team"; grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"; what reads it waits, and stays as it is`))
 	g.Expect(p.engine.Plan("shop").CleanupOnly).To(BeFalse(), "all else goes on")
 	p.engine.withheld = nil
 	box, _ = p.serves(t, "shop")

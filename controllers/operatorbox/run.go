@@ -46,7 +46,7 @@ func (p Ports) missing(ctx context.Context, plan *pipeline.Plan) ([]access.Missi
 			return nil, err
 		}
 		if len(missing) > 0 {
-			all = append(all, access.Missing{Account: asked.account, Rights: missing})
+			all = append(all, access.Missing{Account: asked.account, Box: plan.Box, Rights: missing})
 		}
 	}
 	return all, nil

@@ -118,6 +118,8 @@ func Everywhere(rules ...rbacv1.PolicyRule) []v1alpha1.RequiredRule {
 type Missing struct {
 	// Account that lacks them; the zero value: the manager.
 	Account identity.Account
+	// Box that needs them; the command that grants what an account lacks names it.
+	Box string
 	// Rights that are missing, sorted.
 	Rights []Right
 }
@@ -135,17 +137,17 @@ func Sentence(missing ...Missing) string {
 		if len(lines) > maxShown {
 			lines, more = lines[:maxShown], fmt.Sprintf(", and %d more", len(lines)-maxShown)
 		}
-		texts = append(texts, lacks(m.Account, lines)+more+"; "+HowToGrant(m.Account))
+		texts = append(texts, lacks(m.Account, lines)+more+"; "+HowToGrant(m.Account, m.Box))
 	}
 	return strings.Join(texts, "; ")
 }
 
-// HowToGrant says how an account gets what it lacks; the zero value: the manager.
-func HowToGrant(account identity.Account) string {
+// HowToGrant says how an account gets what a box lacks; the zero value: the manager.
+func HowToGrant(account identity.Account, box string) string {
 	if account.IsManager() {
 		return `grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 	}
-	return `grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"`
+	return `grant it with "kubectl get operatorbox ` + box + ` -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`
 }
 
 // Lacks says who may not do what, all of it, without how to grant it.

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,6 +98,33 @@ func TestAChildThatFailedIsToldOnce(t *testing.T) {
 				g.Expect(a.warning).To(BeTrue())
 				g.Expect(a.reason).To(Equal(v1alpha1.ReasonChildFailed))
 			}
+		})
+	}
+}
+
+// TestHealthIsToldTheSortOfError: that a reconcile has failed is known without a reason.
+func TestHealthIsToldTheSortOfError(t *testing.T) {
+	failed := &pipeline.StepError{Step: "onReconcile", Class: pipeline.Permanent, Reason: v1alpha1.ReasonTemplateError, Err: errors.New("no")}
+	stalled := func(reason string) status.Result {
+		return status.Result{Ready: status.Failed("onReconcile: no"), Stalled: status.StalledBy(reason, "no")}
+	}
+	childFailed := status.Result{Ready: status.NotReady(v1alpha1.ReasonChildFailed, "no"), Stalled: status.StalledBy(v1alpha1.ReasonChildFailed, "no")}
+	passing := &pipeline.StepError{Step: "onReconcile", Class: pipeline.Transient, Err: errors.New("no")}
+	unwritten := &pipeline.StepError{Step: "status", Class: pipeline.Permission, Reason: v1alpha1.ReasonForbidden, Err: errors.New("no")}
+	for want, change := range map[string]func(*Record){
+		v1alpha1.ReasonTemplateError:  func(r *Record) { r.Err, r.Status.After = failed, stalled(v1alpha1.ReasonTemplateError) },
+		v1alpha1.ReasonReconcileError: func(r *Record) { r.Err, r.Status.After = passing, status.Result{Ready: status.Failed("no"), Stalled: status.NotStalled()} },
+		v1alpha1.ReasonForbidden:      func(r *Record) { r.Status.Failure, r.Status.After = unwritten, status.Result{Ready: status.Succeeded()} },
+		v1alpha1.ReasonChildFailed:    func(r *Record) { r.Status.After = childFailed },
+		v1alpha1.ReasonHeld:           func(r *Record) { r.Back, r.Status.After = &Back{}, stalled(v1alpha1.ReasonHeld) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			r := &Record{Run: &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}, Plan: &pipeline.Plan{}}
+			change(r)
+			o, ok := r.observation()
+			g := NewWithT(t)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(o.Reason).To(Equal(want))
 		})
 	}
 }

@@ -54,13 +54,16 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 
 // TestWhatAFormerProcessFoundIsReadWithItsReason: where no status shows it, CRDHealth does.
 func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
-	for reason, want := range map[string]string{
-		v1alpha1.ReasonChildFailed: v1alpha1.ReasonChildFailed,
-		"":                         v1alpha1.ReasonReconcileError, // of a version that wrote none
+	for reason, tc := range map[string]struct {
+		step, want, message string
+	}{
+		v1alpha1.ReasonChildFailed:   {"", v1alpha1.ReasonChildFailed, "no room"},
+		v1alpha1.ReasonTemplateError: {"onReconcile", v1alpha1.ReasonReconcileError, "onReconcile: no room"}, // Ready has that one, and Stalled the other
+		"":                           {"", v1alpha1.ReasonReconcileError, "no room"},                         // of a version that wrote none
 	} {
 		g := NewWithT(t)
 		known := &v1alpha1.CRDHealthStatus{Failing: []v1alpha1.FailingResource{
-			{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, Reason: reason, Message: "no room"},
+			{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, Reason: reason, Step: tc.step, Message: "no room"},
 		}}
 		stored := &unstructured.Unstructured{Object: map[string]any{}}
 		stored.SetNamespace("ns")
@@ -69,6 +72,6 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: client.ObjectKeyFromObject(stored), Plan: &pipeline.Plan{}},
 		}
 		was := c.readyBefore(stored)
-		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))
+		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", tc.want), HaveField("Message", tc.message)))
 	}
 }

@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -107,7 +106,10 @@ func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Conditio
 	for _, f := range known.Failing {
 		if f.Namespace == c.record.Key.Namespace && f.Name == c.record.Key.Name {
 			message := strings.TrimPrefix(f.Step+": "+f.Message, ": ")
-			return status.NotReady(cmp.Or(f.Reason, v1alpha1.ReasonReconcileError), message)
+			if f.Step != "" || f.ConsecutiveFailures > 0 || f.Reason == "" { // its reason is that of the error, which Stalled would have
+				return status.Failed(message)
+			}
+			return status.NotReady(f.Reason, message)
 		}
 	}
 	if since := value.Annotation(resource, v1alpha1.AnnotationActiveSince); since != "" && since != c.record.Began.UTC().Format(time.RFC3339) {

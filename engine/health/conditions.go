@@ -106,21 +106,38 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	}
 }
 
+// What Ready says of a healthy box of which there is no more to know, or only that some of its resources fail.
+const (
+	allWorks   = "the box works"
+	allHealthy = "every resource is healthy"
+	someOfThem   = "the box works, but some resources fail"
+)
+
+// Beside gives what there is to know of a healthy box nevertheless, in the words of its condition Ready, such as a dependency that is not met. Empty: there
+// is nothing, or only that some resources fail, which their number tells.
+func Beside(s *v1alpha1.CRDHealthStatus) string {
+	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || ready.Message == allWorks || ready.Message == allHealthy || strings.HasPrefix(ready.Message, someOfThem) {
+		return ""
+	}
+	return ready.Message
+}
+
 // works is the message of a healthy box. It names what is wrong nevertheless: a spec that can't run, in place of which the revision before
 // it runs; a right that was taken away; an object that can't be read; or some resources that fail while others succeed.
 func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	switch {
 	case r.Monitored:
-		return "every resource is healthy"
+		return allHealthy
 	case stalling[r.Reason]: // below
 	case r.Reason == "" && r.Message != "":
-		return value.Excerpt("the box works; "+r.Message, maxConditionMessage)
+		return value.Excerpt(allWorks+"; "+r.Message, maxConditionMessage)
 	case r.Awaits != "":
-		return value.Excerpt("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
+		return value.Excerpt(allWorks+"; new resources wait: "+r.Awaits, maxConditionMessage)
 	case r.Snapshot.Resources.Failing > 0:
-		return withOne(old, "the box works, but some resources fail", r, failing)
+		return withOne(old, someOfThem, r, failing)
 	default:
-		return "the box works"
+		return allWorks
 	}
 	return value.Excerpt(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }

@@ -43,7 +43,8 @@ type Observation struct {
 	Counts bool
 	// Back says that the resource is rolled back: it is not what its spec says, so it fails, though no reconcile of it was counted.
 	Back bool
-	// Failed says that the reconcile failed, whatever the class of the error. Without Counts it means nothing.
+	// Failed says that the reconcile failed, whatever the class of the error. Without Counts it makes nothing fail: it is a failure that was counted
+	// before, or in a former process.
 	Failed bool
 	// LeftBehind counts children of former boxes. It is read of a success only: no other cycle has gone through all children.
 	LeftBehind int32

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func (t *Tracker) add(r *resource, n int32) {
 	if r.ready {
 		t.counts.Ready += n
 	}
-	if r.waiting {
+	if r.waiting && !r.failing { // one that fails and is tried again is counted once
 		t.counts.Waiting += n
 	}
 	if r.failing {
@@ -111,9 +112,14 @@ func (r *resource) troubleAfter(o Observation) trouble {
 	case o.Counts && o.Failed:
 		return trouble{failures: r.failures + 1, reason: o.Reason, step: o.Step, message: value.Excerpt(o.Message, maxMessage)}
 	case !o.Counts && r.failures > 0:
-		return r.trouble
+		was := r.trouble
+		// What failed stays to be told. Its reason is that of today: one that is rolled back may be held, and a former version wrote less.
+		if o.Back || o.Failed && o.Step == was.step && value.Excerpt(o.Message, maxMessage) == was.message {
+			was.reason = cmp.Or(o.Reason, was.reason)
+		}
+		return was
 	case r.failing:
-		return trouble{reason: o.Reason, message: value.Excerpt(o.Message, maxMessage)}
+		return trouble{reason: o.Reason, step: o.Step, message: value.Excerpt(o.Message, maxMessage)}
 	default:
 		return trouble{}
 	}

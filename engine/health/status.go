@@ -34,7 +34,7 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 	if r.Phase == Stopped {
 		next.Resources, next.Failing = r.Snapshot.Resources, nil
 	}
-	next.LastKnownGood = knownGood(old.LastKnownGood, next.State, r, now)
+	next.LastKnownGood = knownGood(old.LastKnownGood, next.LastSuccess, next.State, r)
 	next.Conditions = conditions(old.Conditions, generation, r, next, now)
 	return next
 }
@@ -58,17 +58,16 @@ func count(next *v1alpha1.CRDHealthStatus, s Snapshot) {
 	}
 }
 
-// knownGood moves to the running plan while the box is Healthy. A plan that has just replaced another is not good because
-// the other one was: it needs a success of its own, or nothing to reconcile. It never moves back.
-func knownGood(old *v1alpha1.KnownGood, state v1alpha1.HealthState, r Report, now time.Time) *v1alpha1.KnownGood {
+// knownGood moves to the running plan while the box is Healthy. A plan that has just replaced another is not good because the other one was, nor
+// because there was nothing to reconcile: it needs a success of its own. It never moves back. Where nothing has ever succeeded, nothing is good.
+func knownGood(old *v1alpha1.KnownGood, lastSuccess *metav1.Time, state v1alpha1.HealthState, r Report) *v1alpha1.KnownGood {
 	s := r.Snapshot
-	succeeded := s.GoodRevision == r.Revision || s.GoodRevision == "" && !s.LastSuccess.IsZero()
-	good := state == v1alpha1.HealthHealthy && r.Revision != "" && (succeeded || s.Resources.Total == 0)
+	succeeded := !s.LastSuccess.IsZero() && (s.GoodRevision == r.Revision || s.GoodRevision == "")
 	switch {
-	case good && succeeded && !s.LastSuccess.IsZero():
+	case lastSuccess == nil:
+		return nil
+	case state == v1alpha1.HealthHealthy && r.Revision != "" && succeeded:
 		return &v1alpha1.KnownGood{Revision: r.Revision, Time: seconds(s.LastSuccess)}
-	case good && (old == nil || old.Revision != r.Revision):
-		return &v1alpha1.KnownGood{Revision: r.Revision, Time: seconds(now)}
 	case old != nil:
 		return old.DeepCopy()
 	case s.GoodRevision != "" && !s.LastSuccess.IsZero(): // the CRDHealth was deleted by hand, and is made anew

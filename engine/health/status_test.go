@@ -284,23 +284,26 @@ func TestLastKnownGood(t *testing.T) {
 	at := func(revision string, at time.Time) *v1alpha1.KnownGood {
 		return &v1alpha1.KnownGood{Revision: revision, Time: metav1.NewTime(at)}
 	}
+	bad := degradedBy("web")
+	bad.Snapshot.LastSuccess = start
 	for name, tc := range map[string]struct {
 		old    *v1alpha1.KnownGood
 		report Report
 		want   *v1alpha1.KnownGood
 	}{
 		"never healthy":      {nil, degradedBy("web"), nil},
-		"degraded":           {old, degradedBy("web"), old},
+		"degraded":           {old, bad, old},
 		"starting":           {old, Report{Phase: Starting, Revision: "rev-1"}, old},
-		"nothing runs":       {old, Report{Phase: Running}, old},
-		"no resources":       {nil, running(Snapshot{}), at("rev-1", later)},
+		"nothing runs":       {old, Report{Phase: Running, Snapshot: Snapshot{LastSuccess: start}}, old},
+		"no resources":       {nil, running(Snapshot{}), nil},
+		"none any more":      {old, running(Snapshot{LastSuccess: start, GoodRevision: "rev-0"}), old},
 		"the plan is told":   {old, running(Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-1"}), at("rev-1", later)},
 		"no plan is told":    {old, running(Snapshot{Resources: counts, LastSuccess: later}), at("rev-1", later)},
-		"nothing succeeded":  {old, running(Snapshot{Resources: counts, ConsecutiveFailures: 1, FailureCount: 1}), old},
+		"nothing succeeded":  {old, running(Snapshot{Resources: counts, ConsecutiveFailures: 1, FailureCount: 1}), nil}, // a former version took it for good
 		"it is the first":    {nil, running(Snapshot{Resources: counts, ConsecutiveFailures: 1, FailureCount: 1}), nil},
 		"edited back":        {old, Report{Phase: Running, Revision: "rev-0", Snapshot: Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-0"}}, at("rev-0", later)},
 		"it has only begun":  {old, running(Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-0"}), old},
-		"the same, and idle": {at("rev-1", start), running(Snapshot{}), at("rev-1", start)},
+		"the same, and idle": {at("rev-1", start), running(Snapshot{LastSuccess: start, GoodRevision: "rev-1"}), at("rev-1", start)},
 		"never back": {
 			old,
 			Report{Phase: Starting, Revision: "rev-1", Snapshot: Snapshot{LastSuccess: later, GoodRevision: "older"}}, old,
@@ -311,7 +314,11 @@ func TestLastKnownGood(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Status(v1alpha1.CRDHealthStatus{LastKnownGood: tc.old}, 1, tc.report, later)
+			was := v1alpha1.CRDHealthStatus{LastKnownGood: tc.old}
+			if tc.old != nil {
+				was.LastSuccess = &tc.old.Time
+			}
+			s := Status(was, 1, tc.report, later)
 			NewWithT(t).Expect(s.LastKnownGood).To(Equal(tc.want))
 		})
 	}

@@ -127,10 +127,10 @@ func TestWhatIsRolledBackFails(t *testing.T) {
 	observe(tracker, Observation{Resource: named("a"), Back: true}) // the first look of a process
 	observe(tracker, Observation{Resource: named("b"), Waiting: true, Back: true})
 	s := tracker.Snapshot()
-	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Failing: 2, Waiting: 1}))
+	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Failing: 2}))
 	g.Expect(s.ConsecutiveFailures).To(BeZero(), "no reconcile was counted")
 	observe(tracker, success("a"))
-	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1, Waiting: 1}))
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1}))
 }
 
 func TestTotals(t *testing.T) {
@@ -166,7 +166,7 @@ func TestResourceCounts(t *testing.T) {
 		"ready":               {func(t *Tracker) { t.Observe(success("a")) }, v1alpha1.ResourceCounts{Total: 1, Ready: 1}},
 		"waiting is no error": {func(t *Tracker) { t.Observe(waits) }, v1alpha1.ResourceCounts{Total: 1, Waiting: 1}},
 		"failing":             {func(t *Tracker) { t.Observe(failed("a")) }, v1alpha1.ResourceCounts{Total: 1, Failing: 1}},
-		"retried":             {func(t *Tracker) { t.Observe(retried) }, v1alpha1.ResourceCounts{Total: 1, Failing: 1, Waiting: 1}},
+		"retried":             {func(t *Tracker) { t.Observe(retried) }, v1alpha1.ResourceCounts{Total: 1, Failing: 1}},
 		"a status that was not written does not hide a failure": {
 			func(t *Tracker) { observe(t, failed("a"), Observation{Resource: named("a"), Ready: true}) },
 			v1alpha1.ResourceCounts{Total: 1, Failing: 1},
@@ -386,6 +386,36 @@ func TestWhatIsRolledBackIsListed(t *testing.T) {
 	g.Expect(tracker.Snapshot().Failing).To(ConsistOf(And(HaveField("Name", "a"), HaveField("Message", "children: no room"))))
 	tracker.Observe(Observation{Resource: named("a"), Counts: true, Ready: true})
 	g.Expect(tracker.Snapshot().Failing).To(BeEmpty())
+}
+
+// TestTheReasonIsThatOfToday: what failed stays to be told, though nothing is counted any more.
+func TestTheReasonIsThatOfToday(t *testing.T) {
+	failing := func(counts bool, reason, message string) Observation {
+		return Observation{Resource: named("a"), Counts: counts, Failed: true, Reason: reason, Step: "children", Message: message}
+	}
+	for name, tc := range map[string]struct {
+		then Observation
+		want v1alpha1.FailingResource
+	}{
+		"it fails in another way":             {failing(true, "Forbidden", "no"), v1alpha1.FailingResource{ConsecutiveFailures: 2, Reason: "Forbidden", Step: "children", Message: "no"}},
+		"it is held":                          {Observation{Resource: named("a"), Back: true, Reason: "Held", Message: "children: no room"}, v1alpha1.FailingResource{ConsecutiveFailures: 1, Reason: "Held", Step: "children", Message: "no room"}},
+		"a newer version has a word for it":   {failing(false, "InvalidChild", "no room"), v1alpha1.FailingResource{ConsecutiveFailures: 1, Reason: "InvalidChild", Step: "children", Message: "no room"}},
+		"another failure that does not count": {failing(false, "Forbidden", "no"), v1alpha1.FailingResource{ConsecutiveFailures: 1, Reason: "ReconcileError", Step: "children", Message: "no room"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker, _, l := newTracker(5)
+			tracker.Observe(failing(true, "ReconcileError", "no room"))
+			l.take()
+			tracker.Observe(tc.then)
+			tc.want.ResourceReference, tc.want.Since = v1alpha1.ResourceReference{Namespace: "default", Name: "a"}, metav1.NewTime(start)
+			NewWithT(t).Expect(tracker.Snapshot().Failing).To(Equal([]v1alpha1.FailingResource{tc.want}))
+		})
+	}
+	tracker, _, _ := newTracker(5)
+	tracker.Seed(named("a"), false, false, true)
+	tracker.Observe(failing(false, "InvalidChild", "no room"))
+	NewWithT(t).Expect(tracker.Snapshot().Failing).To(ConsistOf(And(HaveField("Step", "children"), HaveField("Reason", "InvalidChild"), HaveField("ConsecutiveFailures", BeZero()))),
+		"one that a former process has counted, and did not list")
 }
 
 func TestFailingListTies(t *testing.T) {

@@ -133,7 +133,7 @@ var apiDocs = map[string]typeDoc{
 			"workers":             {text: "The number of workers.", standard: "", example: ""},
 			"queueDepth":          {text: "The number of resources that wait for a worker.", standard: "", example: ""},
 			"revision":            {text: "Names the plan that runs.", standard: "", example: ""},
-			"lastKnownGood":       {text: "The newest plan that has been healthy.", standard: "", example: ""},
+			"lastKnownGood":       {text: "The newest plan under which a reconcile has succeeded while the box was healthy. Absent: there is none.", standard: "", example: ""},
 			"rollback":            {text: "Whether resources are rolled back.", standard: "", example: ""},
 			"dependencies":        {text: "Which dependencies are met.", standard: "", example: ""},
 			"autoscale":           {text: "Which limits of the box are replaced now, and why. Absent: those of its spec hold.", standard: "", example: ""},
@@ -312,7 +312,7 @@ var apiDocs = map[string]typeDoc{
 		text: "FailingResource is a resource that counts as failing: its reconciles fail, a child of it has failed, or it is rolled back.",
 		fields: map[string]fieldDoc{
 			"consecutiveFailures": {text: "Counts the failed reconciles of this resource in a row; 0 where they succeed, and it fails otherwise.", standard: "", example: ""},
-			"reason":              {text: "Reason of its condition Ready, such as ReconcileError or ChildFailed.", standard: "", example: ""},
+			"reason":              {text: "Reason of its condition Stalled where that is True, such as TemplateError or ChildFailed, else that of Ready: ReconcileError is an error that may pass by itself.", standard: "", example: ""},
 			"step":                {text: "Step of the pipeline that failed.", standard: "", example: ""},
 			"message":             {text: "The error, or says what has failed; at most 256 characters.", standard: "", example: ""},
 			"since":               {text: "When it first failed.", standard: "", example: ""},
@@ -436,7 +436,7 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"KnownGood": {
-		text: "KnownGood is a plan that has been healthy.",
+		text: "KnownGood is a plan that has worked.",
 		fields: map[string]fieldDoc{
 			"revision": {text: "Names the plan.", standard: "", example: ""},
 			"time":     {text: "At which it was last seen healthy.", standard: "", example: ""},
@@ -706,7 +706,7 @@ var apiDocs = map[string]typeDoc{
 			"total":      {text: "The number of resources that the box selects.", standard: "", example: ""},
 			"ready":      {text: "Counts those that have settled: their condition Ready is True, and Reconciling is not. One that is Ready while something is still under way is not among them.", standard: "", example: ""},
 			"failing":    {text: "Counts those whose last reconcile failed, of which a child has failed, or that are rolled back.", standard: "", example: ""},
-			"waiting":    {text: "Counts those whose condition Reconciling is True: something is under way. One that fails and is tried again is among them.", standard: "", example: ""},
+			"waiting":    {text: "Counts those whose condition Reconciling is True: something is under way. One that fails is not among them, also while it is tried again.", standard: "", example: ""},
 			"leftBehind": {text: "Counts children of a former box that no declaration stands for.", standard: "", example: ""},
 		},
 	},

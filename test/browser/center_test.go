@@ -53,6 +53,11 @@ func (c *center) leads(t *testing.T, p *tab, w way) {
 	}
 	p.until(t, "the resource is shown", `location.pathname === `+quote(path)+` && document.querySelector(".verdict") !== null`)
 	said("the cause", `document.querySelector(".cause")`)
+	p.until(t, "the cause has what to do, and a page", `/What to do: .+/.test(document.querySelector(".cause .todo")?.innerText ?? "") && /\.md(#|$)/.test(document.querySelector(".cause .todo a")?.href ?? "")`)
+	if w.mark != "" {
+		marked := `[...document.querySelectorAll(".leaf.is-cause")].map((l) => l.innerText).join("\n---\n")`
+		p.until(t, "the tree marks the cause", `((text) => text.includes("the cause") && text.split("\n---\n").length === 1 && text.includes(`+quote(w.mark)+`))(`+marked+`)`)
+	}
 	t.Logf("%d clicks to: %s", clicks, strings.Join(strings.Fields(p.text(t, ".cause")), " "))
 	if said := p.complained(); len(said) > 0 {
 		t.Errorf("the page complains: %q", said)

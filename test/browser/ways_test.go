@@ -23,6 +23,8 @@ type way struct {
 	first, then string
 	// says are the words of the cause.
 	says []string
+	// mark is the declaration that has the mark of the cause in the tree; empty: the cause is none of a declaration, or that is not asked.
+	mark string
 }
 
 // ways are all of docs/how-to/troubleshoot.md that can be brought about here.
@@ -50,11 +52,13 @@ onReconcile: {configmaps: [{data: {a: b}}]}`, resource: `{replicas: 50}`,
 			box: "foreign", spec: `onReconcile: {configmaps: [{name: "{{ .metadata.name }}-theirs", data: {a: b}}]}`, resource: `{}`,
 			first: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: checkout-theirs, namespace: shop}\n",
 			says:  []string{"checkout-theirs"},
+			mark:  "configmaps",
 		},
 		{
 			box: "immutable", spec: `onReconcile: {services: [{name: "{{ .metadata.name }}-immutable", port: 80, headless: "{{ .spec.headless }}", selector: {app: a}}]}`, resource: `{headless: true}`,
 			then: `{headless: false}`,
 			says: []string{"spec.clusterIP can't be changed"},
+			mark: "services",
 		},
 		{
 			box: "gate", spec: `
@@ -63,6 +67,7 @@ onReconcile:
   - {id: first, name: "{{ .metadata.name }}-first", initialFields: [data.ok], data: {ok: "no"}}
   - {id: second, name: "{{ .metadata.name }}-second", data: {a: b}, when: [{field: children.first.data.ok, equals: "yes"}]}`, resource: `{}`,
 			says: []string{"children.first.data.ok", "equals yes"},
+			mark: "second",
 		},
 		{
 			box: "hook", spec: `

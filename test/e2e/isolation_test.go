@@ -105,7 +105,7 @@ var _ = Describe("Boxes", func() {
 		fill(ctx, bad, map[string]any{})
 		works(ctx, good, "during")
 		healthShows(ctx, bad.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
-			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: many, Failing: many, Waiting: many}))
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: many, Failing: many}))
 		})
 		inState(ctx, bad.id, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
 		works(ctx, good, "after")

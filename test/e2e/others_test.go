@@ -208,7 +208,7 @@ var _ = Describe("A box over objects of others", func() {
 
 		By("a patch that the first one is in the way of")
 		deployment(ctx, "second", "b")
-		says("second", 1, `(?s)^Deployment `+w.namespace+`/second is not ready: ReconcileError: patches: mine: .*\nmine +ConfigMap/shared +Failed`,
+		says("second", 1, `(?s)^Deployment `+w.namespace+`/second is not ready: Conflict: patches: mine: .*\nmine +ConfigMap/shared +Failed`,
 			`(?s)Deployment/`+w.namespace+`/second +False .*ConfigMap/shared +False .* patch mine: Failed: .*the patch "mine" of Deployment`)
 
 		By("no target")

@@ -159,7 +159,7 @@ func (l *lacking) shows(ctx context.Context, round int) {
 			taken = append(taken, right)
 		}
 	}
-	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Rights: access.Sorted(taken)}
+	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Box: l.box.GetName(), Rights: access.Sorted(taken)}
 	for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
 		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(missing))
 	}
@@ -215,7 +215,7 @@ var _ = Describe("The rights of an account", func() {
 			}
 			for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
 				boxShows(ctx, w.id, kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, fmt.Sprintf(
-					`ServiceAccount %s/%s may not %s in namespace %q; grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"`, a.namespace, a.name, text, w.namespace))
+					`ServiceAccount %s/%s may not %s in namespace %q; grant it with "kubectl get operatorbox %s -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`, a.namespace, a.name, text, w.namespace, w.id))
 			}
 		})
 		Expect(w.ofBox(w.audited(since))).To(BeEmpty(), "requests for its resources")

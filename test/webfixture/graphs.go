@@ -101,7 +101,7 @@ func (w *world) NeededRights(_ context.Context, box string) (*api.Rights, error)
 	if box != "greetings" {
 		r.Rights[0].Missing, r.Missing = []string{"create", "patch"}, 2
 		r.Rights[3].Unknown = true
-		r.Notes = []string{`grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"`}
+		r.Notes = []string{`grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`}
 	}
 	return r, refusal(box)
 }

@@ -75,6 +75,12 @@ func TestAReconcileThatHasNotEnded(t *testing.T) {
 			map[string]any{"namespace": "other", "name": "flowers", "reason": "A", "step": "a", "message": "another"},
 			map[string]any{"namespace": "default", "name": "flowers", "reason": "ReconcileError", "step": "status", "message": "boom"},
 		}})}, "is not ready: ReconcileError: status: boom", nil, false},
+		"a failure that came after the status": {[]func(*shared.APIServer){takenUp(since, ready("True", "", 1)), healthOf(map[string]any{"failing": []any{
+			map[string]any{"namespace": "default", "name": "flowers", "reason": "TemplateError", "step": "status", "message": "boom"},
+		}})}, "is not ready: TemplateError: status: boom", []string{"Its own status is older: its status is that of generation 1, and generation 2 is there"}, false},
+		"a failure that the status has": {[]func(*shared.APIServer){takenUp(since, ready("False", "status: boom", 1)), healthOf(map[string]any{"failing": []any{
+			map[string]any{"namespace": "default", "name": "flowers", "reason": "TemplateError", "step": "status", "message": "boom"},
+		}})}, "is not ready: Outdated: its status is that of generation 1, and generation 2 is there; before that: A: status: boom", nil, false},
 		"a status that has no conditions": {[]func(*shared.APIServer){takenUp(since), func(s *shared.APIServer) {
 			find(s, "OperatorBox").Object["status"].(map[string]any)["conditions"] = []any{map[string]any{"type": v1alpha1.ConditionStatusWritable, "status": "False", "reason": "StatusFieldsUnknown",
 				"message": "the schema does not know them", "lastTransitionTime": "2026-01-01T00:00:00Z"}}

@@ -53,6 +53,9 @@ type Row struct {
 
 	// State of the resource.
 	State State `json:"state"`
+	// CountsAs is the state as which the health of its box counts it, where that is another one: of resources that are rolled back, paused or
+	// deleted. A filter by state finds it by both.
+	CountsAs State `json:"countsAs,omitempty"`
 	// Reason and Message are those of the condition that says so.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -106,6 +109,12 @@ type Cause struct {
 	Actual string `json:"actual,omitempty"`
 	// Message says it in one sentence.
 	Message string `json:"message"`
+	// Reason for which the resource is not ready, as its headline has it.
+	Reason string `json:"reason,omitempty"`
+	// Todo says in one or two sentences what to do about that reason; absent where there is no more to say than Message does.
+	Todo string `json:"todo,omitempty"`
+	// Page is the address of the documentation that says more.
+	Page string `json:"page,omitempty"`
 }
 
 // Declaration is how a declaration stands for a resource.

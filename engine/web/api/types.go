@@ -18,6 +18,8 @@ type Fleet struct {
 	Manager Manager `json:"manager"`
 	// Person is as whom is read.
 	Person Person `json:"person"`
+	// Policies says which admission policies are not in force that the manager relies on; absent where all are.
+	Policies *Policies `json:"policies,omitempty"`
 	// Boxes by name.
 	Boxes []Box `json:"boxes"`
 	// Notes are sentences on what could not be read.
@@ -30,6 +32,17 @@ type Manager struct {
 	Running bool `json:"running"`
 	// Message says in one sentence why none is; empty where one is.
 	Message string `json:"message,omitempty"`
+}
+
+// Policies are admission policies that are not in force, as the condition PoliciesInstalled of the boxes says it.
+type Policies struct {
+	// Reason and Message of the condition.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Since is from when on that is so.
+	Since *time.Time `json:"since,omitempty"`
+	// Alert of the chart that speaks of it, with its runbook.
+	Alert Alert `json:"alert"`
 }
 
 // Person is as whom is read.
@@ -86,7 +99,7 @@ type Box struct {
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 	// State of the box. Degraded and Stopped are trouble.
 	State State `json:"state"`
-	// Reason and Message say in one line why it is not Healthy.
+	// Reason and Message say in one line why it is not Healthy, or what there is to know although it is. Both may be absent.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Resources counts its resources.
@@ -142,7 +155,7 @@ type Counts struct {
 	Total int32 `json:"total"`
 	// Ready have settled.
 	Ready int32 `json:"ready"`
-	// Waiting have something under way; one that fails and is tried again is among them.
+	// Waiting have something under way, and don't fail.
 	Waiting int32 `json:"waiting"`
 	// Failing have failed, or are rolled back.
 	Failing int32 `json:"failing"`
@@ -192,7 +205,7 @@ type BoxDetail struct {
 	Dependents []Dependency `json:"dependents,omitempty"`
 	// Rollback says whether resources are rolled back.
 	Rollback *Rollback `json:"rollback,omitempty"`
-	// LastKnownGood is the newest revision that has been healthy.
+	// LastKnownGood is the newest revision under which a reconcile has succeeded while the box was healthy.
 	LastKnownGood *KnownGood `json:"lastKnownGood,omitempty"`
 	// Autoscale says which limits are replaced now.
 	Autoscale *Autoscale `json:"autoscale,omitempty"`
@@ -227,7 +240,7 @@ type FailingResource struct {
 
 	// ConsecutiveFailures counts the failed reconciles in a row.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// Reason of its condition Ready, Step of the pipeline, and the error.
+	// Reason of its condition Stalled, else of Ready; Step of the pipeline, and the error.
 	Reason  string `json:"reason,omitempty"`
 	Step    string `json:"step,omitempty"`
 	Message string `json:"message"`

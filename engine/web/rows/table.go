@@ -23,11 +23,11 @@ type Table struct {
 // group is what rows have in common that people filter and count by.
 type group struct {
 	namespace, reason string
-	state             api.State
+	state, countsAs   api.State
 }
 
 func groupOf(row *api.Row) group {
-	return group{namespace: row.Namespace, reason: row.Reason, state: row.State}
+	return group{namespace: row.Namespace, reason: row.Reason, state: row.State, countsAs: row.CountsAs}
 }
 
 // New makes an empty table.
@@ -145,6 +145,7 @@ func (t *Table) countLocked(out *api.Rows, may func(namespace string) bool) (see
 		}
 		out.Total += count
 		byState[string(of.state)] += count
+		byState[string(of.countsAs)] += count // the empty one is left out of the list
 		byReason[of.reason] += count
 		byNamespace[of.namespace] += count
 	}
@@ -187,7 +188,7 @@ func (q *Query) lets(row *api.Row, text string) bool {
 
 // asksFor says whether rows of a group are such that a query asks for, but for their names.
 func (q *Query) asksFor(of group) bool {
-	return (q.Namespace == "" || q.Namespace == of.namespace) && (q.State == "" || q.State == of.state) && (q.Reason == "" || q.Reason == of.reason)
+	return (q.Namespace == "" || q.Namespace == of.namespace) && (q.State == "" || q.State == of.state || q.State == of.countsAs) && (q.Reason == "" || q.Reason == of.reason)
 }
 
 // byName is the order in which a table keeps its rows.

@@ -169,3 +169,18 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
+
+// TestARowIsFoundByWhatItCountsAs: a number of a box leads to a list that has as many rows.
+func TestARowIsFoundByWhatItCountsAs(t *testing.T) {
+	g := NewWithT(t)
+	table := New()
+	back := row("a", "back", api.RolledBack, "", 0)
+	back.CountsAs = api.Failing
+	table.Set(back)
+	table.Set(row("a", "bad", api.Failing, "", 0))
+	table.Set(row("a", "good", api.Ready, "", 0))
+	page := table.Page(Query{State: api.Failing, Limit: 9}, nil)
+	g.Expect(page.Rows).To(HaveExactElements(HaveField("Name", "back"), HaveField("Name", "bad")))
+	g.Expect(table.Page(Query{State: api.RolledBack, Limit: 9}, nil).Matching).To(Equal(1))
+	g.Expect(page.States).To(Equal([]api.Tally{{Value: "Failing", Count: 2}, {Value: "Ready", Count: 1}, {Value: "RolledBack", Count: 1}}))
+}

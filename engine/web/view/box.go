@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -37,7 +38,10 @@ func Box(box *v1alpha1.OperatorBox, health *v1alpha1.CRDHealth) api.Box {
 	if out.Reason, out.Message = inTrouble(box.Status.Conditions); out.Reason == "" {
 		out.Reason, out.Message = inTrouble(s.Conditions)
 	}
-	out.Alerts = alerts(out, s)
+	if out.State == api.Healthy && out.Reason == "" {
+		out.Reason, out.Message = beside(box, s)
+	}
+	out.Alerts = alerts(out, s, box.Status.Conditions)
 	return out
 }
 
@@ -50,25 +54,70 @@ func inTrouble(conditions []metav1.Condition) (reason, message string) {
 	if ready == nil || ready.Status == metav1.ConditionTrue {
 		return "", ""
 	}
-	return ready.Reason, strings.Join(strings.Fields(ready.Message), " ")
+	return ready.Reason, oneLine(ready.Message)
 }
 
-// runbooks is where the pages of the chart's alerts are.
-const runbooks = "https://github.com/orkspace/orkestra/blob/main/docs/operations/alerts/"
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// beside says of a box that is Healthy what there is to know nevertheless, as its health does: a dependency that is not met, a spec that can't run, a
+// right that is missing. That some resources fail is told by their number.
+func beside(box *v1alpha1.OperatorBox, s *v1alpha1.CRDHealthStatus) (reason, message string) {
+	if more := health.Beside(s); more != "" {
+		return "", oneLine(more)
+	}
+	for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionStatusWritable} {
+		if c := meta.FindStatusCondition(box.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return c.Reason, oneLine(c.Message)
+		}
+	}
+	return "", ""
+}
+
+// alertOf is an alert of the chart with its page.
+func alertOf(name, page string) api.Alert { return api.Alert{Name: name, Runbook: runbooks + page + ".md"} }
 
 // alerts are those whose conditions hold for such a box. Each alert waits for some minutes before it fires: this does not.
-func alerts(box api.Box, s *v1alpha1.CRDHealthStatus) []api.Alert {
+func alerts(box api.Box, s *v1alpha1.CRDHealthStatus, conditions []metav1.Condition) []api.Alert {
 	var out []api.Alert
 	add := func(holds bool, name, page string) {
 		if holds {
-			out = append(out, api.Alert{Name: name, Runbook: runbooks + page + ".md"})
+			out = append(out, alertOf(name, page))
 		}
 	}
 	add(box.State == api.Degraded, "OrkestraBoxDegraded", "box-degraded")
 	add(box.State == api.Pending || box.State == api.Starting || box.State == api.Stopped, "OrkestraBoxNotRunning", "box-not-running")
 	add(box.Resources.Failing > 0, "OrkestraResourcesFailing", "resources-failing")
 	add(s.Rollback != nil && s.Rollback.Active, "OrkestraRollbackHeld", "rollback-held")
+	if policiesMissing(conditions) != nil {
+		out = append(out, missingPolicies())
+	}
 	return out
+}
+
+func missingPolicies() api.Alert { return alertOf("OrkestraPoliciesMissing", "policies-missing") }
+
+// policiesMissing is the condition that says of admission policies that they are not in force; nil: they are, or nobody relies on any.
+func policiesMissing(conditions []metav1.Condition) *metav1.Condition {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionPoliciesInstalled)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}
+
+// Policies says of the whole fleet which admission policies are not in force that the manager relies on; nil: all are, as far as boxes say it. The
+// manager writes the same on each box: what one says for the longest time counts.
+func Policies(boxes []v1alpha1.OperatorBox) *api.Policies {
+	var first *metav1.Condition
+	for i := range boxes {
+		if c := policiesMissing(boxes[i].Status.Conditions); c != nil && (first == nil || c.LastTransitionTime.Before(&first.LastTransitionTime)) {
+			first = c
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &api.Policies{Reason: first.Reason, Message: oneLine(first.Message), Since: timeOf(&first.LastTransitionTime), Alert: missingPolicies()}
 }
 
 // Detail is the page of a box. all are the healths of the fleet. What only a plan or the kept revisions tell is for the caller to add.

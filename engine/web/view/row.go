@@ -2,7 +2,6 @@ package view
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,14 +14,51 @@ import (
 
 // Row is a resource as its own status shows it. What fails counts as health counts it: see healthShownBy in engine/cycle.
 func Row(resource *unstructured.Unstructured) api.Row {
+	row, shown := rowOf(resource), conditionsOf(resource)
+	if counts := countsAs(shown, row.State); counts != row.State {
+		row.CountsAs = counts
+	}
+	return row
+}
+
+// countsAs is the state as which the health of a box counts a resource in another state that is laid over it.
+func countsAs(conditions []metav1.Condition, state api.State) api.State {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	waiting := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReconciling)
+	switch {
+	case state == api.RolledBack:
+		return api.Failing
+	case state != api.Deleting && state != api.Paused || ready == nil:
+		return state
+	case failing(ready, waiting):
+		return api.Failing
+	case waiting:
+		return api.Waiting
+	case ready.Status == metav1.ConditionTrue:
+		return api.Ready
+	default:
+		return state
+	}
+}
+
+// failing says whether a resource that is not Ready counts as failing. One that was paused before its first reconcile does not.
+func failing(ready *metav1.Condition, waiting bool) bool {
+	return ready.Status == metav1.ConditionFalse && (ready.Reason == v1alpha1.ReasonReconcileError || !waiting && ready.Reason != v1alpha1.ReasonPaused)
+}
+
+func rowOf(resource *unstructured.Unstructured) api.Row {
 	row := api.Row{Reference: api.Reference{Namespace: resource.GetNamespace(), Name: resource.GetName()}, Created: resource.GetCreationTimestamp().Time}
 	conditions := conditionsOf(resource)
 	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	waiting := reconciling != nil && reconciling.Status == metav1.ConditionTrue
+	stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
 	say := func(state api.State, c *metav1.Condition) api.Row {
 		row.State = state
 		if c != nil {
-			row.Reason, row.Message, row.Since = c.Reason, strings.Join(strings.Fields(c.Message), " "), timeOf(&c.LastTransitionTime)
+			row.Reason, row.Message, row.Since = c.Reason, oneLine(c.Message), timeOf(&c.LastTransitionTime)
+		}
+		if c != nil && c == ready && c.Status == metav1.ConditionFalse && stalled != nil && stalled.Status == metav1.ConditionTrue {
+			row.Reason = stalled.Reason // it names the sort of error, and Ready only that there was one
 		}
 		return row
 	}
@@ -37,7 +73,7 @@ func Row(resource *unstructured.Unstructured) api.Row {
 		return say(api.RolledBack, ready)
 	case ready == nil:
 		return say(api.Unknown, nil)
-	case ready.Status == metav1.ConditionFalse && (ready.Reason == v1alpha1.ReasonReconcileError || !waiting):
+	case failing(ready, waiting):
 		return say(api.Failing, ready)
 	case waiting:
 		return say(api.Waiting, reconciling)

@@ -35,6 +35,8 @@ func TestStateOfAResource(t *testing.T) {
 		"ready":                    {``, ready, api.Ready, "", ""},
 		"ready, and more to come":  {``, ready + "," + waiting, api.Waiting, "W", "w"},
 		"failing":                  {``, failing, api.Failing, "ReconcileError", "a b"},
+		"failing, and stalled":     {``, failing + `,{type: Stalled, status: "True", reason: TemplateError, message: m}`, api.Failing, "TemplateError", "a b"},
+		"failing, and not stalled": {``, failing + `,{type: Stalled, status: "False", reason: NotStalled}`, api.Failing, "ReconcileError", "a b"},
 		"failing, and tried again": {``, failing + "," + waiting, api.Failing, "ReconcileError", "a b"},
 		"a child has failed":       {``, notYet, api.Failing, "NotYet", "m"},
 		"on its way":               {``, notYet + "," + waiting, api.Waiting, "W", "w"},
@@ -46,7 +48,7 @@ func TestStateOfAResource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := Row(object(t, `{metadata: {namespace: a, name: b, `+tc.metadata+`}, status: {conditions: [`+tc.conditions+`]}}`))
-			NewWithT(t).Expect(row).To(Equal(api.Row{Reference: api.Reference{Namespace: "a", Name: "b"}, State: tc.state, Reason: tc.reason, Message: tc.message, Created: row.Created, Since: row.Since}))
+			NewWithT(t).Expect(row).To(Equal(api.Row{Reference: api.Reference{Namespace: "a", Name: "b"}, State: tc.state, CountsAs: row.CountsAs, Reason: tc.reason, Message: tc.message, Created: row.Created, Since: row.Since}))
 		})
 	}
 	for _, odd := range []string{`status: 3`, `status: {conditions: {a: b}}`, `status: {conditions: [3, null, [], {type: 3}]}`, `metadata: 3`, `status: {conditions: [{type: Ready, status: true}]}`} {
@@ -109,6 +111,8 @@ func TestABox(t *testing.T) {
 		}
 	}
 
+	box.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPoliciesInstalled, Status: metav1.ConditionFalse, Reason: "PoliciesMissing"}}
+	g.Expect(Box(box, health).Alerts).To(ContainElement(api.Alert{Name: "OrkestraPoliciesMissing", Runbook: runbooks + "policies-missing.md"}))
 	box.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "CompileError", Message: "spec.x"}}
 	g.Expect(Box(box, health).Reason).To(Equal("CompileError"), "what is wrong with the box itself comes first")
 }
@@ -140,4 +144,39 @@ func TestWhatARevisionChanged(t *testing.T) {
 	g.Expect(got[2].Changes).To(BeEmpty())
 	many := kept("m", `[`+strings.Repeat("1,", 200)+`1]`)
 	g.Expect(Revisions([]appsv1.ControllerRevision{many, kept("z", `[]`)}, "")[0].Changes).To(HaveLen(101))
+}
+
+// TestAHealthyBoxSaysWhatElseThereIs: that nothing is wrong is not said beside it.
+func TestAHealthyBoxSaysWhatElseThereIs(t *testing.T) {
+	for said, want := range map[string]string{
+		"the box works": ": ", "every resource is healthy": ": ", "the box works, but some resources fail; webs a/b: no": ": ",
+		"the box works; new resources wait: box \"db\"\n is not there": `: the box works; new resources wait: box "db" is not there`,
+	} {
+		health := &v1alpha1.CRDHealth{Status: v1alpha1.CRDHealthStatus{State: v1alpha1.HealthHealthy, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Message: said}}}}
+		b := Box(&v1alpha1.OperatorBox{}, health)
+		NewWithT(t).Expect(b.Reason+": "+b.Message).To(Equal(want), said)
+	}
+	unwritable := &v1alpha1.OperatorBox{Status: v1alpha1.OperatorBoxStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStatusWritable, Status: metav1.ConditionFalse, Reason: "NoStatusSubresource", Message: "m"}}}}
+	health := &v1alpha1.CRDHealth{Status: v1alpha1.CRDHealthStatus{State: v1alpha1.HealthHealthy}}
+	NewWithT(t).Expect(Box(unwritable, health)).To(And(HaveField("Reason", "NoStatusSubresource"), HaveField("Message", "m")))
+	health.Status.State = v1alpha1.HealthSuspended
+	NewWithT(t).Expect(Box(unwritable, health).Reason).To(BeEmpty(), "its state says what there is to know")
+}
+
+// TestWhatAResourceCountsAs: as the health of its box counts it, where its state is another one.
+func TestWhatAResourceCountsAs(t *testing.T) {
+	const failing, waiting = `{type: Ready, status: "False", reason: ReconcileError}`, `{type: Ready, status: "False", reason: A},{type: Reconciling, status: "True"}`
+	const paused, deleted, back = `annotations: {` + v1alpha1.AnnotationPaused + `: "true"}`, `deletionTimestamp: 2026-01-01T00:00:00Z`, `annotations: {` + v1alpha1.AnnotationRolledBack + `: "{}"}`
+	for name, tc := range map[string]struct {
+		metadata, conditions string
+		want                 api.State
+	}{
+		"failing": {``, failing, ""}, "waiting": {``, waiting, ""}, "nobody has said": {paused, ``, ""},
+		"paused, and failing": {paused, failing, api.Failing}, "paused, and ready": {paused, `{type: Ready, status: "True"}`, api.Ready},
+		"paused before its first reconcile": {paused, `{type: Ready, status: "False", reason: Paused}`, ""},
+		"deleted, and failing":              {deleted, failing, api.Failing}, "deleted, and under way": {deleted, waiting, api.Waiting}, "rolled back": {back, waiting, api.Failing},
+	} {
+		row := Row(object(t, `{metadata: {name: b, `+tc.metadata+`}, status: {conditions: [`+tc.conditions+`]}}`))
+		NewWithT(t).Expect(row.CountsAs).To(Equal(tc.want), name)
+	}
 }

@@ -218,6 +218,7 @@ func TestLayersAllow(t *testing.T) {
 		{folder: "engine/pipeline/rollout", imported: ours("engine/pipeline/declare")},
 		{folder: "engine/pipeline/graph", imported: ours("engine/pipeline/providers")},
 		{folder: "engine/web/view", imported: ours("engine/pipeline/graph")},
+		{folder: "engine/web/view", imported: ours("engine/health")},
 		{folder: "engine/web/person", imported: ours("engine/web/answers")},
 		{folder: "engine/pipeline/refusal", imported: ours("engine/pipeline/declare")},
 		{folder: "engine/pipeline/whole", imported: ours("engine/pipeline/declare")},

@@ -589,6 +589,8 @@ export interface Tally {
 export interface Row extends Reference {
   /** State of the resource. */
   state: State;
+  /** CountsAs is the state as which the health of its box counts it, where that is another one: of resources that are rolled back, paused or deleted. A filter by state finds it by both. */
+  countsAs?: State;
   /** Reason and Message are those of the condition that says so. */
   reason?: string;
   /** Reason and Message are those of the condition that says so. */
@@ -647,6 +649,12 @@ export interface Cause {
   actual?: string;
   /** Message says it in one sentence. */
   message: string;
+  /** Reason for which the resource is not ready, as its headline has it. */
+  reason?: string;
+  /** Todo says in one or two sentences what to do about that reason; absent where there is no more to say than Message does. */
+  todo?: string;
+  /** Page is the address of the documentation that says more. */
+  page?: string;
 }
 
 /** Declaration is how a declaration stands for a resource. */
@@ -795,6 +803,8 @@ export interface Fleet {
   manager: Manager;
   /** Person is as whom is read. */
   person: Person;
+  /** Policies says which admission policies are not in force that the manager relies on; absent where all are. */
+  policies?: Policies;
   /** Boxes by name. */
   boxes: Box[];
   /** Notes are sentences on what could not be read. */
@@ -807,6 +817,18 @@ export interface Manager {
   running: boolean;
   /** Message says in one sentence why none is; empty where one is. */
   message?: string;
+}
+
+/** Policies are admission policies that are not in force, as the condition PoliciesInstalled of the boxes says it. */
+export interface Policies {
+  /** Reason and Message of the condition. */
+  reason: string;
+  /** Reason and Message of the condition. */
+  message: string;
+  /** Since is from when on that is so. */
+  since?: string;
+  /** Alert of the chart that speaks of it, with its runbook. */
+  alert: Alert;
 }
 
 /** Person is as whom is read. */
@@ -844,9 +866,9 @@ export interface Box {
   startedAt?: string;
   /** State of the box. Degraded and Stopped are trouble. */
   state: State;
-  /** Reason and Message say in one line why it is not Healthy. */
+  /** Reason and Message say in one line why it is not Healthy, or what there is to know although it is. Both may be absent. */
   reason?: string;
-  /** Reason and Message say in one line why it is not Healthy. */
+  /** Reason and Message say in one line why it is not Healthy, or what there is to know although it is. Both may be absent. */
   message?: string;
   /** Resources counts its resources. */
   resources: Counts;
@@ -910,7 +932,7 @@ export interface Counts {
   total: number;
   /** Ready have settled. */
   ready: number;
-  /** Waiting have something under way; one that fails and is tried again is among them. */
+  /** Waiting have something under way, and don't fail. */
   waiting: number;
   /** Failing have failed, or are rolled back. */
   failing: number;
@@ -962,7 +984,7 @@ export interface BoxDetail extends Box {
   dependents?: Dependency[];
   /** Rollback says whether resources are rolled back. */
   rollback?: Rollback;
-  /** LastKnownGood is the newest revision that has been healthy. */
+  /** LastKnownGood is the newest revision under which a reconcile has succeeded while the box was healthy. */
   lastKnownGood?: KnownGood;
   /** Autoscale says which limits are replaced now. */
   autoscale?: Autoscale;
@@ -998,11 +1020,11 @@ export interface Condition {
 export interface FailingResource extends Reference {
   /** ConsecutiveFailures counts the failed reconciles in a row. */
   consecutiveFailures: number;
-  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  /** Reason of its condition Stalled, else of Ready; Step of the pipeline, and the error. */
   reason?: string;
-  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  /** Reason of its condition Stalled, else of Ready; Step of the pipeline, and the error. */
   step?: string;
-  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  /** Reason of its condition Stalled, else of Ready; Step of the pipeline, and the error. */
   message: string;
   /** Since is when it first failed. */
   since: string;

@@ -121,6 +121,72 @@ test("a line of the fleet says that nothing is wrong, how many fail, or that it 
   assert.ok(document.querySelector('td.error a[href="/boxes/mixed/resources?state=Failing"]'));
 });
 
+test("what only waits is counted, and not what fails beside it", async () => {
+  const retried = { ...fleet().boxes[0]!, resources: { total: 3, ready: 2, waiting: 1, failing: 1 } }; // as a manager of a former version counts
+  answers.set("/fleet", { body: { ...fleet(), boxes: [retried] } });
+  show("/");
+  await until(() => document.querySelector("td.resources"), "the fleet");
+  assert.equal(document.querySelector("td.resources .counts")!.textContent, "1 failing, 2 of 3 ready");
+  render(null, document.getElementById("app")!);
+  const { reason: _, message: __, ...rest } = box();
+  answers.set("/boxes/bad", { body: { ...rest, resources: retried.resources } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".tiles"), "the box");
+  assert.match(document.querySelector(".tiles")!.textContent!, /0 waiting/);
+});
+
+test("what is said of a failure stands once beside it", async () => {
+  const bad = { ...fleet().boxes[1]!, message: "5 reconciles in a row failed; carts shop/basket: onReconcile: no room", worst };
+  answers.set("/fleet", { body: { ...fleet(), boxes: [bad] } });
+  show("/");
+  await until(() => document.querySelector("td.error"), "the fleet");
+  const error = document.querySelector("td.error")!;
+  assert.equal(error.querySelector("p")!.textContent, "ResourcesFailing 5 reconciles in a row failed");
+  assert.equal(error.textContent!.split("no room").length, 2);
+  assert.equal(error.querySelector("p")!.title, bad.message, "all of it is in the title");
+});
+
+test("a box that works says what else there is to know, and not that nothing is wrong", async () => {
+  const { reason: _, lastFailure: ___, ...rest } = box();
+  const well = { ...rest, state: "Healthy" as const, consecutiveFailures: 0, failing: [], resources: { total: 1, ready: 0, waiting: 1, failing: 0 } };
+  answers.set("/boxes/bad", { body: { ...well, message: "the box works; new resources wait: box db is not there" } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict.wait"), "the verdict");
+  assert.match(document.querySelector(".verdict .sentence")!.textContent!, /new resources wait: box db is not there/);
+  render(null, document.getElementById("app")!);
+  const { message: ____, ...silent } = well;
+  answers.set("/boxes/bad", { body: { ...silent, alerts: [{ name: "OrkestraPoliciesMissing", runbook: "https://example.com/runbook" }] } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict.wait"), "the verdict with an alert");
+  assert.match(document.querySelector(".verdict .sentence")!.textContent!, /The box works\./);
+  assert.ok(!text().includes(texts.box.well));
+});
+
+test("a missing policy stands above the fleet, since when, with what to do", async () => {
+  const policies = { reason: "PoliciesMissing", message: "orkestra-marks is not there", since: minutesAgo(31), alert: { name: "OrkestraPoliciesMissing", runbook: "https://example.com/policies-missing.md" } };
+  answers.set("/fleet", { body: { ...fleet(), policies } });
+  show("/");
+  await until(() => document.querySelector(".note.bad"), "the banner");
+  assert.match(document.querySelector(".note.bad")!.textContent!, /not in force\. orkestra-marks is not there since 31m/);
+  assert.equal(document.querySelector<HTMLAnchorElement>(".note.bad a")!.href, policies.alert.runbook);
+});
+
+test("a cause has what to do and a page about its reason, since when, and no address that is no page", async () => {
+  const cause = { ...resource().cause!, reason: "NotOwned", todo: "Rename or delete the other object.", page: "https://example.com/troubleshoot.md#stalled" };
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), since: minutesAgo(12), cause } });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelector(".cause .todo"), "what to do");
+  const link = document.querySelector<HTMLAnchorElement>(".cause .todo a")!;
+  assert.match(document.querySelector(".cause .todo")!.textContent!, /What to do: Rename or delete the other object\. More on NotOwned/);
+  assert.equal(link.href, cause.page);
+  assert.match(document.querySelector(".verdict .sentence")!.textContent!, /since 12m/);
+  render(null, document.getElementById("app")!);
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), cause: { ...cause, page: "javascript:alert(1)" } } });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelector(".cause .todo"), "what to do, without a page");
+  assert.equal(document.querySelector(".cause .todo a"), null);
+});
+
 test("events that are not known are not said to be none", async () => {
   answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), eventsNote: "Events are not known: forbidden" } });
   show("/boxes/bad/resources/shop/cart");
@@ -263,6 +329,11 @@ test("no manager is said in a sentence", async () => {
   show("/");
   await until(() => text().includes("The Lease ran out."), "the banner");
   assert.ok(text().includes(texts.fleet.noManager));
+  render(null, document.getElementById("app")!);
+  answers.set("/fleet", { body: { ...fleet(), manager: { running: false, message: "No manager is at work, or it runs elsewhere." } } });
+  show("/");
+  await until(() => text().includes("or it runs elsewhere."), "the banner");
+  assert.equal(document.querySelector(".note.bad")!.textContent!.split(texts.fleet.noManager).length, 2, "it is said once");
 });
 
 test("who is not signed in is led to the sign-in, and back to what is shown", async () => {

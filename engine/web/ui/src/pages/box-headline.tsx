@@ -2,16 +2,17 @@ import type { BoxDetail } from "../api";
 import { paths, withQuery } from "../route";
 import { texts } from "../texts";
 import { Age } from "../parts/age";
-import { CountsBar } from "../parts/counts";
+import { CountsBar, waitingOf } from "../parts/counts";
 import { AlertLink, ResourceLink } from "../parts/links";
 import { Shape, toneOf } from "../parts/state";
 import { Message, Text } from "../parts/text";
-import { troubleOf } from "./fleet-order";
+import { troubleOf, without } from "./fleet-order";
 
 /** BoxHeadline says what is wrong and since when, the worst resource or the one that failed last, and how the resources are. */
 export function BoxHeadline({ of }: { of: BoxDetail }) {
   const failing = of.resources.failing > 0;
-  const tone = failing ? "bad" : toneOf(of.state);
+  const beside = of.state === "Healthy" && (of.message !== undefined || !!of.alerts?.length); // it works, and there is more to know
+  const tone = failing ? "bad" : beside ? "wait" : toneOf(of.state);
   const since = sinceOf(of);
   const failure = troubleOf(of);
   return (
@@ -20,7 +21,7 @@ export function BoxHeadline({ of }: { of: BoxDetail }) {
       <div>
         <p class="sentence">
           {of.reason && <strong><Text of={of.reason} />: </strong>}
-          <Message of={of.message || wordsFor(of)} />
+          <Message of={without(of.message ?? "", failure) || wordsFor(of)} />
           {since && <span class="muted"> {texts.since} <Age of={since} /></span>}
         </p>
         {failure && (
@@ -40,7 +41,8 @@ export function BoxHeadline({ of }: { of: BoxDetail }) {
 }
 
 function wordsFor(of: BoxDetail): string {
-  if (of.state === "Healthy") return of.resources.failing > 0 ? texts.box.wellBut(of.resources.failing, of.resources.total) : texts.box.well;
+  if (of.state === "Healthy" && of.resources.failing > 0) return texts.box.wellBut(of.resources.failing, of.resources.total);
+  if (of.state === "Healthy") return of.alerts?.length ? texts.box.works : texts.box.well;
   if (of.state === "Suspended") return texts.box.suspended;
   return of.state === "Starting" || of.state === "Pending" ? texts.box.starting : of.state;
 }
@@ -61,7 +63,7 @@ function Tiles({ of }: { of: BoxDetail }) {
       <p>
         <a href={to("")}>{texts.counts.total(r.total)}</a>
         <a href={to("Ready")}>{texts.counts.ready(r.ready)}</a>
-        <a href={to("Waiting")}>{texts.counts.waiting(r.waiting)}</a>
+        <a href={to("Waiting")}>{texts.counts.waiting(waitingOf(r))}</a>
         <a href={to("Failing")} class={r.failing > 0 ? "bad-text" : ""}>{texts.counts.failing(r.failing)}</a>
       </p>
       <CountsBar of={r} />

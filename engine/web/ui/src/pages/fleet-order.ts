@@ -11,6 +11,13 @@ export const isTrouble = (b: Box) => toneOf(b.state) === "bad" || b.resources.fa
 /** troubleOf is what fails in a box: the worst of the resources that fail now, or else what failed last where something is wrong still. */
 export const troubleOf = (b: Box): Failure | undefined => b.worst ?? (toneOf(b.state) === "bad" || b.consecutiveFailures > 0 ? b.lastFailure : undefined);
 
+/** without is a message without what is said of a failure beside it: it names the resource and the error, too. */
+export function without(message: string, failure: Failure | undefined): string {
+  const at = failure?.message ? message.indexOf(failure.message.slice(0, 60)) : -1;
+  const end = at < 0 ? -1 : message.lastIndexOf("; ", at);
+  return end < 0 ? message : message.slice(0, end);
+}
+
 export function matching(boxes: Box[], state: string, text: string): Box[] {
   const wanted = text.trim().toLowerCase();
   return boxes.filter((b) => (state === "" || b.state === state) && (wanted === "" || searched(b).includes(wanted)));

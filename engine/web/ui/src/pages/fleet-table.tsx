@@ -2,13 +2,13 @@ import type { Box } from "../api";
 import { paths, withQuery } from "../route";
 import { texts } from "../texts";
 import { Age } from "../parts/age";
-import { CountsBar, CountsText } from "../parts/counts";
+import { CountsBar, CountsText, waitingOf } from "../parts/counts";
 import { BoxLink, ResourceLink } from "../parts/links";
 import { inWords, Spark } from "../parts/spark";
 import { StateMark, toneOf } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
-import { troubleOf } from "./fleet-order";
+import { troubleOf, without } from "./fleet-order";
 
 const ids = ["state", "name", "error", "resources", "failures", "queue", "workers", "revision"] as const;
 const columns = ids.map((id) => ({
@@ -67,12 +67,13 @@ function Wrong({ of }: { of: Box }) {
   const failure = troubleOf(of);
   if (!of.message && !of.reason && !failure) {
     if (of.resources.failing > 0) return <a href={withQuery(paths.resources(of.name), { state: "Failing" })}>{texts.fleet.resourcesFail(of.resources.failing)}</a>;
-    if (of.resources.waiting > 0) return <a href={withQuery(paths.resources(of.name), { state: "Waiting" })}>{texts.fleet.resourcesWait(of.resources.waiting)}</a>;
+    const waiting = waitingOf(of.resources);
+    if (waiting > 0) return <a href={withQuery(paths.resources(of.name), { state: "Waiting" })}>{texts.fleet.resourcesWait(waiting)}</a>;
     return <span class="none">{of.state === "Unknown" ? texts.fleet.unknown : texts.fleet.well}</span>;
   }
   return (
     <>
-      {(of.reason || of.message) && <p class="clamp" title={of.message}>{of.reason && <strong><Text of={of.reason} /></strong>} <Text of={of.message ?? ""} /></p>}
+      {(of.reason || of.message) && <p class="clamp" title={of.message}>{of.reason && <strong><Text of={of.reason} /></strong>} <Text of={without(of.message ?? "", failure)} /></p>}
       {failure && (
         <p class="clamp" title={failure.message}>
           <ResourceLink box={of.name} of={failure.resource} /> <span class="muted"><Age of={failure.time} /></span> <Text of={failure.message} />

@@ -1,9 +1,11 @@
 import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
 import { change, query } from "../route";
-import type { Box, Fleet, Manager } from "../api";
+import type { Box, Fleet, Manager, Policies } from "../api";
 import { texts } from "../texts";
+import { Age } from "../parts/age";
 import { Answered } from "../parts/answered";
+import { AlertLink } from "../parts/links";
 import { Heading } from "../parts/page";
 import { Notes } from "../parts/notes";
 import { Note } from "../parts/table";
@@ -17,7 +19,7 @@ export function FleetPage() {
   const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined, (f) => f.boxes.some((b) => b.hour !== undefined));
   const { data } = answer;
   const summary = data && summaryOf(data.boxes);
-  useSay(data && (data.manager.running ? summary : `${texts.fleet.noManager}. ${summary}`));
+  useSay(data && [data.manager.running ? "" : `${texts.fleet.noManager}. `, data.policies ? `${texts.fleet.policies}. ` : "", summary].join(""));
   return (
     <>
       <div class="headline">
@@ -29,6 +31,7 @@ export function FleetPage() {
         {(fleet) => (
           <>
             {!fleet.manager.running && <NoManager of={fleet.manager} />}
+            {fleet.policies && <PoliciesMissing of={fleet.policies} />}
             <Notes of={fleet.notes} />
             <Boxes of={fleet.boxes} />
           </>
@@ -47,8 +50,23 @@ function NoManager({ of }: { of: Manager }) {
   return (
     <Note tone="bad">
       <div>
-        <p><strong>{texts.fleet.noManager}.</strong> <Message of={of.message ?? ""} /></p>
+        {of.message?.startsWith(texts.fleet.noManager)
+          ? <p><strong><Message of={of.message} /></strong></p>
+          : <p><strong>{texts.fleet.noManager}.</strong> <Message of={of.message ?? ""} /></p>}
         <p>{texts.fleet.noManagerTodo}</p>
+      </div>
+    </Note>
+  );
+}
+
+/** PoliciesMissing stands above all boxes, since it concerns each, and since its alert is critical. */
+function PoliciesMissing({ of }: { of: Policies }) {
+  const t = texts.fleet;
+  return (
+    <Note tone="bad">
+      <div>
+        <p><strong>{t.policies}.</strong> <Message of={of.message} />{of.since && <span class="muted"> {texts.since} <Age of={of.since} /></span>}</p>
+        <p>{t.policiesTodo} <AlertLink of={of.alert} /></p>
       </div>
     </Note>
   );

@@ -4,6 +4,7 @@ import { useSay } from "../live/say";
 import { paths, withQuery } from "../route";
 import { texts } from "../texts";
 import { Actions } from "../parts/actions";
+import { Age } from "../parts/age";
 import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { nameOf } from "../parts/links";
@@ -52,7 +53,7 @@ function Detail({ of }: { of: Resource }) {
       <div class={`verdict ${tone}`}>
         <Shape tone={tone} state={of.state} />
         <div>
-          <p class="sentence"><Message of={of.headline} /></p>
+          <p class="sentence"><Message of={of.headline} />{of.since && <span class="muted"> {texts.since} <Age of={of.since} /></span>}</p>
           {of.cause && <CauseNote of={of.cause} state={of.state} />}
         </div>
       </div>

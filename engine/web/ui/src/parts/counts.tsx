@@ -22,10 +22,12 @@ export function CountsBar({ of }: { of: Counts }) {
 // A single one among many is still seen.
 const part = (n: number, of: number) => (n <= 0 ? 0 : Math.min(width, Math.max(2, (n / of) * width)));
 
+/** waitingOf is how many wait. Managers of former versions counted among them what fails and is tried again, which is not told twice. */
+export const waitingOf = (of: Counts) => Math.max(0, Math.min(of.waiting, of.total - of.ready - of.failing));
+
 export function CountsText({ of }: { of: Counts }) {
   if (of.total <= 0) return <span class="none">{texts.counts.none}</span>;
-  // One that fails and is tried again waits, too: it is not told twice.
-  const waiting = Math.min(of.waiting, of.total - of.failing);
+  const waiting = waitingOf(of);
   return (
     <>
       {of.failing > 0 && <><span class="bad-text">{texts.counts.failing(of.failing)}</span>, </>}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
+	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // To end is no error: what is given up on the way out is logged at level info.
@@ -38,4 +41,31 @@ func TestErrorsOfAStopAreLoggedAsInfo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rendered counts how often it was written down.
+type rendered struct{ times int }
+
+func (r *rendered) MarshalLog() any {
+	r.times++
+	return "shop/web"
+}
+
+// TestValuesAreWrittenDownWithALineOnly: loggers of reconciles that say nothing cost next to nothing, and a line has what it had.
+func TestValuesAreWrittenDownWithALineOnly(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	logger := zap.New(zap.WriteTo(&out), zap.StacktraceLevel(zapcore.DPanicLevel), zap.JSONEncoder(func(c *zapcore.EncoderConfig) { c.TimeKey = "" }))
+	logger = logger.WithSink(late{LogSink: logger.GetSink()})
+	resource := &rendered{}
+	of := logger.WithValues("resource", resource).WithName("cycle").WithValues("trace", "1")
+	_ = logger.WithValues("resource", resource, "trace", "2")
+	g.Expect(resource.times).To(BeZero())
+	of.Info("made", "child", "a")
+	of.V(10).Info("nobody asks for this")
+	of.Error(errors.New("boom"), "not made")
+	g.Expect(resource.times).To(Equal(2))
+	g.Expect(out.String()).To(Equal(`{"level":"info","logger":"cycle","msg":"made","resource":"shop/web","trace":"1","child":"a"}
+{"level":"error","logger":"cycle","msg":"not made","resource":"shop/web","trace":"1","error":"boom"}
+`))
 }

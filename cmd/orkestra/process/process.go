@@ -87,7 +87,7 @@ func (f *Flags) Logger() (logr.Logger, error) {
 		return logr.Logger{}, fmt.Errorf("--log-format %q: wanted json or text", f.logFormat)
 	}
 	logger := zap.New(options...)
-	return logger.WithSink(calmStop{logger.GetSink()}), nil
+	return logger.WithSink(calmStop{late{LogSink: logger.GetSink()}}), nil
 }
 
 // What controller-runtime logs, with which error, when the lease is released because the process was asked to end. The error has no

@@ -23,7 +23,6 @@ type Queue struct {
 	passes func(key types.NamespacedName) bool
 	waited func(time.Duration) // nil: nobody is told
 	clock  clock.WithDelayedExecution
-	began  time.Time // of which the points in time are counted at which what waits for long falls due
 
 	mu      sync.Mutex // guards everything below
 	changed *sync.Cond // signaled when a key can be given out, or the queue is shut down
@@ -37,7 +36,6 @@ type Queue struct {
 	outside *order
 	delayed *order
 	timer   clock.Timer // for the first one of delayed; nil: there was none yet
-	awaited time.Time   // when it runs out; zero: it has
 	last    uint64      // turn that was given
 }
 
@@ -87,7 +85,6 @@ func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
 		passes: passes, clock: clock.RealClock{}, keys: map[types.NamespacedName]*entry{}, given: sets.Set[types.NamespacedName]{},
 		inside: newOrder(before), outside: newOrder(before), delayed: newOrder(dueBefore),
 	}
-	q.began = q.clock.Now()
 	q.changed = sync.NewCond(&q.mu)
 	return q
 }
@@ -139,7 +136,7 @@ func (q *Queue) EnqueueLow(after time.Duration, keys ...types.NamespacedName) {
 func (q *Queue) add(after time.Duration, low bool, keys []types.NamespacedName) {
 	var due time.Time
 	if after > 0 {
-		due = q.together(q.clock.Now().Add(after), after)
+		due = q.clock.Now().Add(after)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,17 +149,6 @@ func (q *Queue) add(after time.Duration, low bool, keys []types.NamespacedName) 
 	if after > 0 {
 		q.awaitDueLocked()
 	}
-}
-
-// together puts what waits for long off to the next of few points in time. Resources that are looked at again and again would otherwise wake the
-// process once each, and waking it takes many times what finding takes that nothing has changed.
-func (q *Queue) together(due time.Time, after time.Duration) time.Time {
-	const long, step = time.Second, 100 * time.Millisecond
-	if after < long {
-		return due
-	}
-	since := due.Sub(q.began) // by the monotonic clock, which nobody sets
-	return q.began.Add((since + step - 1).Truncate(step))
 }
 
 func (q *Queue) addLocked(key types.NamespacedName, due time.Time, low bool) {
@@ -313,14 +299,12 @@ func (q *Queue) Done(key types.NamespacedName) {
 // awaitDueLocked sets the timer for the key that is due next.
 func (q *Queue) awaitDueLocked() {
 	first, found := q.delayed.Min()
-	if !found || first.due.Equal(q.awaited) {
-		return
-	}
-	q.awaited = first.due
-	if left := first.due.Sub(q.clock.Now()); q.timer == nil {
-		q.timer = q.clock.AfterFunc(left, q.fallDue)
-	} else {
-		q.timer.Reset(left)
+	switch {
+	case !found:
+	case q.timer == nil:
+		q.timer = q.clock.AfterFunc(first.due.Sub(q.clock.Now()), q.fallDue)
+	default:
+		q.timer.Reset(first.due.Sub(q.clock.Now()))
 	}
 }
 
@@ -331,7 +315,6 @@ func (q *Queue) fallDue() {
 	if q.shut {
 		return
 	}
-	q.awaited = time.Time{} // the timer has run out
 	now := q.clock.Now()
 	for e, found := q.delayed.Min(); found && !e.due.After(now); e, found = q.delayed.Min() {
 		e.leave()

@@ -3,14 +3,12 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func keyOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
@@ -166,31 +164,6 @@ func TestDelayedKeysCountWhenTheyAreDue(t *testing.T) {
 		g.Expect(q.Len()).To(Equal(6))
 		g.Expect(inside(q)).To(Equal(3))
 		g.Expect(taken(g, q, 6)).To(Equal([]string{nameEvent, "another", nameDeleted, "a", "b", "c"}))
-		q.ShutDown()
-	})
-}
-
-// TestWhatWaitsForLongFallsDueTogether: each awakening costs the same, however many keys it is for. None is early, and what waits for a moment is not put off.
-func TestWhatWaitsForLongFallsDueTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		q := testQueue(t)
-		began := time.Now()
-		const keys = 64
-		for i := range keys {
-			q.Enqueue(5*time.Second+time.Duration(i)*time.Second/keys, keyOf(strconv.Itoa(i)))
-		}
-		q.Enqueue(30*time.Millisecond, keyOf("soon"))
-		g.Expect(taken(g, q, 1)).To(Equal([]string{"soon"}))
-		g.Expect(time.Since(began)).To(Equal(30 * time.Millisecond))
-		awakenings := sets.New[time.Duration]()
-		for i := range keys {
-			g.Expect(taken(g, q, 1)).To(Equal([]string{strconv.Itoa(i)}))
-			late := time.Since(began) - 5*time.Second - time.Duration(i)*time.Second/keys
-			g.Expect(late).To(And(BeNumerically(">=", 0), BeNumerically("<", 100*time.Millisecond)))
-			awakenings.Insert(time.Since(began))
-		}
-		g.Expect(awakenings).To(HaveLen(11))
 		q.ShutDown()
 	})
 }

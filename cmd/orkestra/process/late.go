@@ -15,7 +15,9 @@ type late struct {
 }
 
 // Info implements logr.LogSink.
-func (l late) Info(level int, message string, fields ...any) { l.with().Info(level, message, fields...) }
+func (l late) Info(level int, message string, fields ...any) {
+	l.with().Info(level, message, fields...)
+}
 
 // Error implements logr.LogSink.
 func (l late) Error(err error, message string, fields ...any) {

@@ -122,7 +122,9 @@ type unplanned struct{}
 
 var errUnplanned = errors.New("spec.onReconcile: no")
 
-func (unplanned) KindOf(context.Context, string) schema.GroupVersionKind { return schema.GroupVersionKind{} }
+func (unplanned) KindOf(context.Context, string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{}
+}
 
 func (unplanned) PlanOf(context.Context, *v1alpha1.OperatorBox, revision.Ref) (*pipeline.Plan, error) {
 	return nil, errUnplanned

@@ -112,11 +112,15 @@ func TestHealthIsToldTheSortOfError(t *testing.T) {
 	passing := &pipeline.StepError{Step: "onReconcile", Class: pipeline.Transient, Err: errors.New("no")}
 	unwritten := &pipeline.StepError{Step: "status", Class: pipeline.Permission, Reason: v1alpha1.ReasonForbidden, Err: errors.New("no")}
 	for want, change := range map[string]func(*Record){
-		v1alpha1.ReasonTemplateError:  func(r *Record) { r.Err, r.Status.After = failed, stalled(v1alpha1.ReasonTemplateError) },
-		v1alpha1.ReasonReconcileError: func(r *Record) { r.Err, r.Status.After = passing, status.Result{Ready: status.Failed("no"), Stalled: status.NotStalled()} },
-		v1alpha1.ReasonForbidden:      func(r *Record) { r.Status.Failure, r.Status.After = unwritten, status.Result{Ready: status.Succeeded()} },
-		v1alpha1.ReasonChildFailed:    func(r *Record) { r.Status.After = childFailed },
-		v1alpha1.ReasonHeld:           func(r *Record) { r.Back, r.Status.After = &Back{}, stalled(v1alpha1.ReasonHeld) },
+		v1alpha1.ReasonTemplateError: func(r *Record) { r.Err, r.Status.After = failed, stalled(v1alpha1.ReasonTemplateError) },
+		v1alpha1.ReasonReconcileError: func(r *Record) {
+			r.Err, r.Status.After = passing, status.Result{Ready: status.Failed("no"), Stalled: status.NotStalled()}
+		},
+		v1alpha1.ReasonForbidden: func(r *Record) {
+			r.Status.Failure, r.Status.After = unwritten, status.Result{Ready: status.Succeeded()}
+		},
+		v1alpha1.ReasonChildFailed: func(r *Record) { r.Status.After = childFailed },
+		v1alpha1.ReasonHeld:        func(r *Record) { r.Back, r.Status.After = &Back{}, stalled(v1alpha1.ReasonHeld) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			r := &Record{Run: &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}, Plan: &pipeline.Plan{}}

@@ -110,7 +110,7 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 const (
 	allWorks   = "the box works"
 	allHealthy = "every resource is healthy"
-	someOfThem   = "the box works, but some resources fail"
+	someOfThem = "the box works, but some resources fail"
 )
 
 // Beside gives what there is to know of a healthy box nevertheless, in the words of its condition Ready, such as a dependency that is not met. Empty: there

@@ -74,7 +74,9 @@ func beside(box *v1alpha1.OperatorBox, s *v1alpha1.CRDHealthStatus) (reason, mes
 }
 
 // alertOf is an alert of the chart with its page.
-func alertOf(name, page string) api.Alert { return api.Alert{Name: name, Runbook: runbooks + page + ".md"} }
+func alertOf(name, page string) api.Alert {
+	return api.Alert{Name: name, Runbook: runbooks + page + ".md"}
+}
 
 // alerts are those whose conditions hold for such a box. Each alert waits for some minutes before it fires: this does not.
 func alerts(box api.Box, s *v1alpha1.CRDHealthStatus, conditions []metav1.Condition) []api.Alert {

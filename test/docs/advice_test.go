@@ -1,0 +1,65 @@
+package docs_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/orkspace/orkestra/engine/web/view"
+)
+
+// settled are the reasons of a resource about which there is nothing to do.
+var settled = []string{"ReconcileSucceeded", "Settled", "NotStalled"}
+
+// TestAdvice checks that the page of the Control Center has something to do about each reason that the tables of resources explain, and that it leads to
+// sections that are there.
+func TestAdvice(t *testing.T) {
+	base := strings.TrimSuffix(second(view.Advice("")), troubleshootPage[len("docs/"):])
+	name := regexp.MustCompile("`([A-Z][A-Za-z]+)`")
+	of := sections(t, troubleshootPage, "### Ready", "### Reconciling", "### Stalled")
+	reasons := 0
+	for line := range strings.Lines(of) {
+		cell, isRow := strings.CutPrefix(line, "| `")
+		if !isRow {
+			continue
+		}
+		cell, _, _ = strings.Cut("`"+cell, "|")
+		for _, match := range name.FindAllStringSubmatch(cell, -1) {
+			reason := match[1]
+			if slices.Contains(settled, reason) {
+				continue
+			}
+			reasons++
+			todo, page := view.Advice(reason)
+			if todo == "" {
+				t.Errorf("%s explains the reason %s, and engine/web/view/advice.go has nothing to do about it", troubleshootPage, reason)
+			}
+			file, section, hasSection := strings.Cut("docs/"+strings.TrimPrefix(page, base), "#")
+			if !hasSection || !slices.Contains(anchors(t, file), section) {
+				t.Errorf("engine/web/view/advice.go leads for %s to %s, which is not there", reason, page)
+			}
+		}
+	}
+	if reasons < 40 {
+		t.Fatalf("found only %d reasons", reasons)
+	}
+}
+
+func second(_, b string) string { return b }
+
+// sections gives the text of some sections of a page.
+func sections(t *testing.T, page string, headings ...string) string {
+	t.Helper()
+	var out strings.Builder
+	in := false
+	for line := range strings.Lines(read(t, page)) {
+		if strings.HasPrefix(line, "#") {
+			in = slices.Contains(headings, strings.TrimSpace(line))
+		}
+		if in {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}

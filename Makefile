@@ -35,7 +35,7 @@ E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards charts/orkestra/values.schema.json charts/orkestra/README.md engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
 	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md \
 	engine/web/api/openapi.json engine/web/ui/src/api.ts
 
@@ -92,13 +92,14 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/helm-docs $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the schema of its values and its README, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
 	$(GO) tool controller-gen rbac:roleName=orkestra-manager paths=./controllers/... paths=./engine/... paths=./cmd/... \
 		output:rbac:artifacts:config=config/rbac
 	$(BIN)/chartgen -config config -chart charts/orkestra
+	$(BIN)/helm-docs --chart-search-root charts/orkestra --sort-values-order file --badge-style flat --log-level warning
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
 	$(BIN)/protogen -types engine/hook/protocol -out docs/reference
 	$(BIN)/webgen -types engine/web/api -openapi engine/web/api/openapi.json -typescript engine/web/ui/src/api.ts
@@ -115,7 +116,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/browser test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
+	@for dir in . test/browser test/chart test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
@@ -156,6 +157,7 @@ ui-look: $(UI)/node_modules/.package-lock.json ## Try the page in a browser with
 lint: $(BIN)/golangci-lint ## Run the linters.
 	$(BIN)/golangci-lint run ./...
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
+	cd test/chart && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
 	cd test/providers && ../../$(BIN)/golangci-lint run ./...
 	cd test/rules && ../../$(BIN)/golangci-lint run ./...
@@ -196,6 +198,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 	+@$(BIN)/testsum -reports $(REPORTS)/ginkgo \
 		-need 'the test cluster: $(MAKE) $(BIN)/orkestra-cluster' \
 		-need 'the product and tools: $(MAKE) $(BIN)/orkestra $(BIN)/helm $(BIN)/golangci-lint' \
+		-check 'suites of the chart: $(MAKE) test-chart' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
 		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
@@ -207,8 +210,14 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
+# Suites of helm-unittest: charts/orkestra/tests. A suite that names no template, or a value that none sets, fails test/manifests.
+.PHONY: test-chart
+test-chart: $(BIN)/helm-unittest ## Run the suites of the chart.
+	$(BIN)/helm-unittest --strict --color=false charts/orkestra
+
 .PHONY: test-third-party
-test-third-party: $(BIN)/orkestra-cluster ## Run what needs large programs of others: the alerts in Prometheus, the dashboards by Grafana's schema.
+test-third-party: $(BIN)/orkestra-cluster $(BIN)/helm $(BIN)/kubeconform ## Run what needs large programs of others: the chart by the schemas of four Kubernetes versions, the alerts in Prometheus, the dashboards by Grafana's schema.
+	cd test/chart && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 	cd test/rules && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 
 # The browser of the tests: the machine's, else Debian's, which is fetched and unpacked without root.
@@ -315,6 +324,15 @@ $(BIN)/golangci-lint: test/tools/go.mod test/tools/go.sum
 
 $(BIN)/helm: test/tools/go.mod test/tools/go.sum
 	$(call cached,$^,test/tools,helm.sh/helm/v4/cmd/helm,-ldflags "-s -w")
+
+$(BIN)/helm-docs: test/chart/go.mod test/chart/go.sum
+	$(call cached,$^,test/chart,github.com/norwoodj/helm-docs/cmd/helm-docs,-ldflags "-s -w")
+
+$(BIN)/helm-unittest: test/chart/go.mod test/chart/go.sum
+	$(call cached,$^,test/chart,github.com/helm-unittest/helm-unittest/cmd/helm-unittest,-ldflags "-s -w")
+
+$(BIN)/kubeconform: test/chart/go.mod test/chart/go.sum
+	$(call cached,$^,test/chart,github.com/yannh/kubeconform/cmd/kubeconform,-ldflags "-s -w")
 
 $(BIN)/chartgen: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/chartgen)
 	cd test/tools && $(GO) build -o ../../$@ ./chartgen

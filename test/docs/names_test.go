@@ -161,7 +161,9 @@ func TestMetrics(t *testing.T) {
 	// What operators are told to look at exists.
 	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
 	for _, page := range pages(t) {
-		for _, name := range regexp.MustCompile(`\borkestra_[a-z_]+`).FindAllString(read(t, page), -1) {
+		// An archive of the program is called kubectl-orkestra_v1.2.3.
+		for _, m := range regexp.MustCompile(`(?:^|[^-\w])(orkestra_[a-z_]+)`).FindAllStringSubmatch(read(t, page), -1) {
+			name := m[1]
 			if !series[name] && !series[suffix.ReplaceAllString(name, "")] {
 				t.Errorf("%s: there is no metric %q", page, name)
 			}

@@ -66,6 +66,7 @@ func TestChartObjects(t *testing.T) {
 		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics, page)},
 		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, page, metrics[3:])},
 		"profiles without metrics":     {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, page, metrics[:3])},
+		"a level of priority":          {values: []string{"priorityAndFairness.enabled=true"}, want: slices.Concat(base, crds, metrics, people, page, []string{"FlowSchema/orkestra", "PriorityLevelConfiguration/orkestra"})},
 		"no page":                      {values: []string{"web.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
 		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people, page)},
 		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people, page)},
@@ -88,7 +89,7 @@ func TestChartObjects(t *testing.T) {
 }
 
 func isNamespaced(object *unstructured.Unstructured) bool {
-	everywhere := []string{"CustomResourceDefinition", "FlowSchema", policyKind, bindingKind}
+	everywhere := []string{"CustomResourceDefinition", "FlowSchema", "PriorityLevelConfiguration", policyKind, bindingKind}
 	return !strings.HasPrefix(object.GetKind(), "Cluster") && !slices.Contains(everywhere, object.GetKind())
 }
 
@@ -146,8 +147,8 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"reconciles":            {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
 		"many reconciles":       {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
 		"requests":              {`kubeAPI.qps=5`, "kube-api-qps", "5"},
-		"burst":                 {`kubeAPI.burst=6`, "kube-api-burst", "6"},
-		"shutdown":              {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
+		"burst":                 {`kubeAPI={"qps": 5, "burst": 6}`, "kube-api-burst", "6"},
+		"shutdown":              {`shutdownTimeout="20s"`, "shutdown-timeout", "20s"},
 		"port of metrics":       {`metrics.port=9000`, "metrics-bind-address", ":9000"},
 		"no metrics":            {`metrics.enabled=false`, "metrics-bind-address", "0"},
 		"metrics certificate":   {`metrics.certSecret="x"`, "metrics-cert-dir", "/etc/orkestra/metrics"},

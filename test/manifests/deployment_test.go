@@ -80,6 +80,8 @@ func TestDeployment(t *testing.T) {
 			g.Expect(ports).To(Equal(map[string]int32{"metrics": 8443, "probes": 8081}))
 			g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
 			g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
+			g.Expect(container.StartupProbe.HTTPGet).To(Equal(container.LivenessProbe.HTTPGet))
+			g.Expect(container.StartupProbe.PeriodSeconds * container.StartupProbe.FailureThreshold).To(BeEquivalentTo(120))
 			g.Expect(container.LivenessProbe.HTTPGet.Port.StrVal).To(Equal("probes"))
 			g.Expect(container.ReadinessProbe.HTTPGet.Port.StrVal).To(Equal("probes"))
 			service := service(t, rendered, "orkestra-metrics")

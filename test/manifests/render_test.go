@@ -23,6 +23,8 @@ const (
 	root      = "../.."
 	chart     = root + "/charts/orkestra"
 	namespace = "orkestra-system"
+
+	hookAnnotation = "helm.sh/hook"
 )
 
 // everything are values that turn every optional object on.
@@ -41,7 +43,7 @@ func helm(t *testing.T, values ...string) objects {
 	return rendered
 }
 
-// helmAll renders the chart, and gives its hooks apart: they are in the cluster only during an uninstall.
+// helmAll renders the chart, and gives the hooks of an uninstall apart: they are in the cluster only then. Those of helm test are left out.
 func helmAll(t *testing.T, values ...string) (rendered, hooks objects) {
 	t.Helper()
 	out, err := helmTemplate(t, values...)
@@ -49,10 +51,12 @@ func helmAll(t *testing.T, values ...string) (rendered, hooks objects) {
 		t.Fatal(err)
 	}
 	for _, object := range decode(t, out) {
-		if _, hook := object.GetAnnotations()["helm.sh/hook"]; hook {
-			hooks = append(hooks, object)
-		} else {
+		switch object.GetAnnotations()[hookAnnotation] {
+		case "":
 			rendered = append(rendered, object)
+		case "test":
+		default:
+			hooks = append(hooks, object)
 		}
 	}
 	return rendered, hooks

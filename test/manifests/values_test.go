@@ -65,6 +65,9 @@ func TestChartRefuses(t *testing.T) {
 		"a sign-in in plain text":     {[]string{`web.oidc.issuer="http://a"`}, "/web/oidc/issuer"},
 		"a sign-in for a while":       {[]string{`web.oidc.sessionLife="long"`}, "/web/oidc/sessionLife"},
 		"a prefix of no groups":       {[]string{`web.oidc.groupsPrefix="x:"`}, "name in web.oidc.groupsClaim where they are"},
+		"no port of the API server":   {[]string{"networkPolicy.egress.apiServerPorts=[]"}, "/networkPolicy/egress/apiServerPorts"},
+		"more than all that is lent":  {[]string{"priorityAndFairness.lendablePercent=101"}, "/priorityAndFairness/lendablePercent"},
+		"an unknown term":             {[]string{`affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution=[{"topologyKey": "a", "labels": {}}]`}, "'labels' not allowed"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {
@@ -75,12 +78,25 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
+// TestChartSaysAllContradictions: who has several need not find them one after the other. Values that go together are refused by none of the checks.
+func TestChartSaysAllContradictions(t *testing.T) {
+	g := NewWithT(t)
+	_, err := helmTemplate(t, "replicaCount=2", "leaderElection.enabled=false", "metrics.enabled=false", "metrics.dashboards.enabled=true", "web.enabled=false", "web.mcp.enabled=true")
+	g.Expect(err).To(MatchError(And(
+		ContainSubstring("\n- replicaCount above 1 needs leaderElection.enabled: without a lease all replicas would reconcile\n- metrics.dashboards.enabled needs metrics.enabled\n"),
+		ContainSubstring("\n- web.mcp.enabled lets language models ask"),
+	)))
+	helm(t, `shutdownTimeout="34.9s"`)
+	helm(t, `shutdownTimeout="1m30s"`, "terminationGracePeriodSeconds=101", `web.oidc.sessionLife="24h"`)
+	helm(t, "metrics.enabled=false", "metrics.port=8081")
+}
+
 // open are the values that hold free objects: the keys are a person's, or Kubernetes' own schema is too large to repeat.
 var open = []string{
 	"/global", "/nodeSelector", "/podAnnotations", "/podLabels", "/serviceAccount/annotations", "/metrics/serviceMonitor/labels", "/metrics/prometheusRule/labels",
 	"/metrics/dashboards/labels", "/metrics/dashboards/annotations",
 	"/trust/egress/allow/boxes", "/trust/egress/allow/accounts", "/trust/egress/only/boxes", "/trust/egress/only/accounts",
-	"/resources/requests", "/resources/limits", "/trust/webhook/resources/requests", "/trust/webhook/resources/limits", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
+	"/resources/requests", "/resources/limits", "/trust/webhook/resources/requests", "/trust/webhook/resources/limits",
 }
 
 func TestChartSchemaIsClosed(t *testing.T) {
@@ -90,29 +106,35 @@ func TestChartSchemaIsClosed(t *testing.T) {
 	var schema map[string]any
 	g.Expect(json.Unmarshal(content, &schema)).To(Succeed())
 	g.Expect(schema["$schema"]).To(Equal("http://json-schema.org/draft-07/schema#"))
-	walkSchema(g, schema, "")
+	definitions := schema["definitions"].(map[string]any)
+	walkSchema(g, definitions, schema, "")
 	// Each value is explained in values.yaml, and each one there is in the schema.
 	want := valuePaths(readYAML(t, chart+"/values.yaml"), schema, "")
 	g.Expect(schemaPaths(schema, "")).To(ConsistOf(append(want, "/global")))
 }
 
-func walkSchema(g *WithT, schema map[string]any, path string) {
+func walkSchema(g *WithT, definitions, schema map[string]any, path string) {
+	if ref, ok := schema["$ref"].(string); ok {
+		name := strings.TrimPrefix(ref, "#/definitions/")
+		g.Expect(definitions).To(HaveKey(name), path)
+		schema = definitions[name].(map[string]any)
+	}
 	if schema["type"] == "object" && !slices.Contains(open, path) && !strings.HasSuffix(path, "/matchLabels") {
 		g.Expect(schema["additionalProperties"]).To(BeFalse(), "%s is open", path)
 	}
 	if items, ok := schema["items"].(map[string]any); ok {
-		walkSchema(g, items, path+"/items")
+		walkSchema(g, definitions, items, path+"/items")
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, property := range properties {
-		walkSchema(g, property.(map[string]any), path+"/"+name)
+		walkSchema(g, definitions, property.(map[string]any), path+"/"+name)
 	}
 }
 
 // schemaPaths are the leaves of a schema; what is inside a list, or inside an object that values.yaml leaves empty, is a leaf.
 func schemaPaths(schema map[string]any, path string) []string {
 	properties, _ := schema["properties"].(map[string]any)
-	if len(properties) == 0 || path == "/affinity" {
+	if len(properties) == 0 {
 		return []string{path}
 	}
 	var paths []string
@@ -126,7 +148,7 @@ func schemaPaths(schema map[string]any, path string) []string {
 func valuePaths(values any, schema map[string]any, path string) []string {
 	object, isObject := values.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
-	if !isObject || len(properties) == 0 || path == "/affinity" {
+	if !isObject || len(properties) == 0 {
 		return []string{path}
 	}
 	var paths []string

@@ -160,7 +160,7 @@ func TestWhatTheWebhookIsAskedFor(t *testing.T) {
 // TestTheWebhookJudgesAsTheManager: what decides whether a box compiles is the same for both.
 func TestTheWebhookJudgesAsTheManager(t *testing.T) {
 	g := NewWithT(t)
-	rendered := helm(t, webhookOn, `external.only=["a.example.com"]`, `trust.egress.only={"boxes": {"a": ["b.example.com"]}, "accounts": {}}`, `extraArgs=["--allow-granting-kinds", "--leader-elect=true"]`)
+	rendered := helm(t, webhookOn, `external.only=["a.example.com"]`, `trust.egress.only={"boxes": {"a": ["b.example.com"]}, "accounts": {}}`, `extraArgs=["--allow-granting-kinds", "--context=other"]`)
 	var decides [][]string
 	for _, o := range rendered.ofKind("Deployment") {
 		args := typed[appsv1.Deployment](t, o).Spec.Template.Spec.Containers[0].Args

@@ -41,6 +41,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ merge (dict "app.kubernetes.io/component" "webhook") (include "orkestra.labels" . | fromYaml) | toYaml }}
 {{- end -}}
 
+{{- /* The same for the Pod of helm test. */}}
+{{- define "orkestra.test.selectorLabels" -}}
+{{ merge (dict "app.kubernetes.io/component" "test") (include "orkestra.selectorLabels" . | fromYaml) | toYaml }}
+{{- end -}}
+
+{{- define "orkestra.test.labels" -}}
+{{ merge (dict "app.kubernetes.io/component" "test") (include "orkestra.labels" . | fromYaml) | toYaml }}
+{{- end -}}
+
+{{- /* The annotations of a hook of helm test; the weight is the order. A Pod that failed stays, with its logs, until the next try. */}}
+{{- define "orkestra.test.hook" -}}
+helm.sh/hook: test
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{- /* The annotations of a hook before an uninstall; the weight is the order. A Job that failed stays, with its logs, until the next try. */}}
 {{- define "orkestra.drain.hook" -}}
 helm.sh/hook: pre-delete
@@ -116,6 +132,26 @@ subjects:
 {{- fail (printf "resources.limits.memory: %q must be a number with the unit Ki, Mi, Gi, Ti, k, M, G or T, such as 512Mi" $text) }}
 {{- end -}}
 {{- mulf (float64 $number) (get $units $unit) 0.9 | int64 -}}
+{{- end -}}
+
+{{- /* What the NetworkPolicies of the manager and of the webhook confine. */}}
+{{- define "orkestra.network.types" -}}
+{{- ternary "[Ingress, Egress]" "[Ingress]" .Values.networkPolicy.egress.enabled -}}
+{{- end -}}
+
+{{- /* What the manager and the webhook reach; empty where that is not confined. */}}
+{{- define "orkestra.network.egress" -}}
+{{- with .Values.networkPolicy.egress -}}
+{{- if .enabled -}}
+{{- $dns := dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) -}}
+{{- if .dns }}{{ $_ := set $dns "to" .dns }}{{ end -}}
+{{- $ports := list -}}
+{{- range .apiServerPorts }}{{ $ports = append $ports (dict "port" (int .) "protocol" "TCP") }}{{ end -}}
+{{- $api := dict "ports" $ports -}}
+{{- if .apiServer }}{{ $_ := set $api "to" .apiServer }}{{ end -}}
+{{- toYaml (dict "egress" (concat (list $dns $api) .rules)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* The namespaces whose accounts boxes may act as, with the names of the accounts; without names: all. */}}

@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/get"
 	"github.com/orkspace/orkestra/cmd/orkestra/importer"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
+	"github.com/orkspace/orkestra/cmd/orkestra/probe"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
 	"github.com/orkspace/orkestra/cmd/orkestra/status"
@@ -90,9 +91,12 @@ func NewCommand(o Options) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), importer.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
-		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
-	root.AddCommand(events.NewCommand(time.Now), get.NewCommand(time.Now), wait.NewCommand(time.Now))
 	root.AddCommand(actions.NewCommands(time.Now)...)
+	root.AddCommand(
+		audit.NewCommand(time.Now), drain.NewCommand(), events.NewCommand(time.Now), explain.NewCommand(o.Providers), generate.NewCommand(), get.NewCommand(time.Now),
+		importer.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), probe.NewCommand(), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(),
+		wait.NewCommand(time.Now), webhook.NewCommand(o.Providers),
+	)
 	return root
 }

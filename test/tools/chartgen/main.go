@@ -1,5 +1,6 @@
 // Command chartgen writes the chart's share of what config/ says: the CRDs, the rules of every role, the policies and the dashboards. It
-// keeps the two ways to install Orkestra the same, and must not decide anything that config/ does not.
+// keeps the two ways to install Orkestra the same, and must not decide anything that config/ does not. It also writes the schema of the chart's values,
+// from values.yaml.
 package main
 
 import (
@@ -27,14 +28,15 @@ const (
 func main() {
 	config := flag.String("config", "config", "the `folder` with the kustomize files")
 	chart := flag.String("chart", "charts/orkestra", "the `folder` of the chart")
+	definitions := flag.String("definitions", "test/tools/chartgen/definitions.yaml", "the `file` of what several values are")
 	flag.Parse()
-	if err := run(*config, *chart); err != nil {
+	if err := run(*config, *chart, *definitions); err != nil {
 		fmt.Fprintln(os.Stderr, "chartgen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(config, chart string) error {
+func run(config, chart, definitions string) error {
 	crds, err := crdTemplate(filepath.Join(config, "crd", "bases"))
 	if err != nil {
 		return fmt.Errorf("making the template of the CRDs: %w", err)
@@ -54,6 +56,13 @@ func run(config, chart string) error {
 	}
 	if err := copyDashboards(filepath.Join(config, "grafana"), filepath.Join(chart, "files", "dashboards")); err != nil {
 		return fmt.Errorf("copying the dashboards: %w", err)
+	}
+	content, err := valuesSchema(filepath.Join(chart, "values.yaml"), definitions)
+	if err != nil {
+		return fmt.Errorf("making the schema of the values: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(chart, "values.schema.json"), content, 0o644); err != nil {
+		return fmt.Errorf("writing the schema of the values: %w", err)
 	}
 	return nil
 }

@@ -115,7 +115,8 @@ metadata:
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	config, chart := filepath.Join(dir, "config"), filepath.Join(dir, "chart")
-	if err := run(config, chart); err == nil {
+	definitions := filepath.Join(dir, "definitions.yaml")
+	if err := run(config, chart, definitions); err == nil {
 		t.Error("nothing to read, and no error")
 	}
 	write(t, filepath.Join(config, "crd", "bases", "thing.yaml"), crd)
@@ -125,14 +126,16 @@ func TestRun(t *testing.T) {
 	write(t, filepath.Join(config, "grafana", "kustomization.yaml"), "")
 	write(t, filepath.Join(chart, "templates", "other.yaml"), "")
 	write(t, filepath.Join(chart, "files", "dashboards", "gone.json"), "{}")
-	if err := run(config, chart); err != nil {
+	write(t, filepath.Join(chart, "values.yaml"), "# -- How many.\nreplicas: 1\n")
+	write(t, definitions, "{}")
+	if err := run(config, chart, definitions); err != nil {
 		t.Fatal(err)
 	}
 	copied, err := filepath.Glob(filepath.Join(chart, "files", "dashboards", "*"))
 	if err != nil || len(copied) != 1 || filepath.Base(copied[0]) != "fleet.json" {
 		t.Errorf("want the dashboards of config and no others, got %q: %v", copied, err)
 	}
-	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha", "policies.yaml": "policy: rule", "../files/dashboards/fleet.json": `{"title": "Fleet"}`} {
+	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha", "policies.yaml": "policy: rule", "../files/dashboards/fleet.json": `{"title": "Fleet"}`, "../values.schema.json": `"description": "How many."`} {
 		content, err := os.ReadFile(filepath.Join(chart, "templates", name))
 		if err != nil || !strings.Contains(string(content), text) {
 			t.Errorf("%s: %v\n%s", name, err, content)

@@ -2,20 +2,13 @@
 package process
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	uberzap "go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
@@ -68,59 +61,6 @@ func (f *Flags) Metrics() metricsserver.Options {
 // WithoutHTTP2 has a server speak HTTP/1.1 alone: what is served here does not need more, and resets and floods (CVE-2023-44487,
 // CVE-2023-39325) have exhausted servers.
 func WithoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
-
-// Logger gives the logger of the process.
-func (f *Flags) Logger() (logr.Logger, error) {
-	level, err := levelOf(f.logLevel)
-	if err != nil {
-		return logr.Logger{}, fmt.Errorf("--log-level %w", err)
-	}
-	f.level.SetLevel(level)
-	// No stacks with errors: they are mostly about what users wrote, and a stack does not help there. Panics are logged with theirs.
-	options := []zap.Opts{zap.Level(f.level), zap.StacktraceLevel(zapcore.DPanicLevel)}
-	switch strings.ToLower(f.logFormat) {
-	case output.JSON:
-		options = append(options, zap.JSONEncoder())
-	case output.Text:
-		options = append(options, zap.ConsoleEncoder())
-	default:
-		return logr.Logger{}, fmt.Errorf("--log-format %q: wanted json or text", f.logFormat)
-	}
-	logger := zap.New(options...)
-	return logger.WithSink(calmStop{late{LogSink: logger.GetSink()}}), nil
-}
-
-// What controller-runtime logs, with which error, when the lease is released because the process was asked to end. The error has no
-// exported value, so it is known by its text. When the lease is lost while the manager runs, Start returns an error, and this is not logged.
-const (
-	afterStop     = "error received after stop sequence was engaged"
-	leaseReleased = "leader election lost"
-)
-
-// calmStop logs at level info what an orderly stop brings with it: that the lease was released, and that requests under way were canceled.
-// Contexts are canceled only by this process itself, when it stops something, so that is no error.
-type calmStop struct{ logr.LogSink }
-
-// Error implements logr.LogSink.
-func (c calmStop) Error(err error, message string, fields ...any) {
-	if message == afterStop && err != nil && err.Error() == leaseReleased {
-		c.Info(0, "Lease released")
-		return
-	}
-	if errors.Is(err, context.Canceled) {
-		c.Info(0, message, append(slices.Clone(fields), "reason", err.Error())...)
-		return
-	}
-	c.LogSink.Error(err, message, fields...)
-}
-
-// WithName implements logr.LogSink.
-func (c calmStop) WithName(name string) logr.LogSink { return calmStop{c.LogSink.WithName(name)} }
-
-// WithValues implements logr.LogSink.
-func (c calmStop) WithValues(fields ...any) logr.LogSink {
-	return calmStop{c.LogSink.WithValues(fields...)}
-}
 
 // Egress are the flags that say what external calls may reach.
 type Egress struct {

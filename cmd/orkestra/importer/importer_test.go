@@ -119,7 +119,7 @@ func TestBadInput(t *testing.T) {
 		"no kind":                    {graph + "spec: {schema: {}}\n", `spec.schema.kind: wanted a text`},
 		"a schema that is text":      {graph + schema + ", spec: hello}\n", `spec.schema.spec: wanted fields of SimpleSchema`},
 		"types that hold each other": {graph + schema + ", spec: {a: b}, types: {b: {c: d}, d: {e: '[]b'}}}\n", `the type "b" holds itself, which no CRD can say: use object`},
-		"types without end":          {graph + schema + ", spec: {a: t0}, types: {" + types.String() + "t30: {a: string}}}\n", `the schema has more than 5000 fields`},
+		"types without end":          {graph + schema + ", spec: {a: t0}, types: {" + types.String() + "t30: {a: string}}}\n", `the schema has more than 2000 fields`},
 		"a marker that is not known": {graph + schema + ", spec: {a: string | min=3}}\n", `spec.schema.spec.a: the marker "min" is not known`},
 		"a quote that is open":       {graph + schema + `, spec: {a: 'string | default="x'}}` + "\n", `the marker default: the quote is not closed`},
 		"resources that are none":    {graph + schema + "}\n  resources: 5\n", `spec.resources: wanted a list of resources`},

@@ -24,7 +24,7 @@ type simple struct {
 }
 
 // maxFields is how many fields a schema may have: named types that hold each other several times grow without end.
-const maxFields = 5000
+const maxFields = 2000
 
 // maxNesting is how many lists and maps a type may have inside of each other.
 const maxNesting = 16

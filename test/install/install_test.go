@@ -54,7 +54,9 @@ func TestInstall(t *testing.T) {
 		"chart": func(ctx context.Context, g *WithT) string {
 			return run(ctx, g, "bin/helm", append(slices.Clone(chart), "--set", "rbac.scope=manager")...) // the sample names no account
 		},
-		withAccount: func(ctx context.Context, g *WithT) string { return run(ctx, g, "bin/helm", chart...) },
+		withAccount: func(ctx context.Context, g *WithT) string {
+			return run(ctx, g, "bin/helm", append(slices.Clone(chart), "--set", "priorityAndFairness.enabled=true")...)
+		},
 		"kustomize": func(ctx context.Context, g *WithT) string {
 			return run(ctx, g, "bin/orkestra-cluster", "kubectl", "kustomize", "config/default")
 		},
@@ -67,6 +69,9 @@ func TestInstall(t *testing.T) {
 			t.Cleanup(func() { i.uninstall(context.WithoutCancel(ctx)) })
 			manager := i.startManager(ctx, t)
 			i.servesTheLeaseFirst(ctx, t)
+			if i.account {
+				i.servesApart(ctx, t)
+			}
 			i.serveWebsite(ctx)
 			i.drain(ctx, t, name != "kustomize")
 			manager.end(g)
@@ -174,14 +179,8 @@ func (i *installation) start(ctx context.Context, t *testing.T, name string, fur
 			t.Log(p.log.String())
 		}
 	})
-	i.g.Eventually(func(g Gomega) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz", http.NoBody)
-		g.Expect(err).NotTo(HaveOccurred())
-		res, err := http.DefaultClient.Do(req)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(res.Body.Close()).To(Succeed())
-		g.Expect(res.StatusCode).To(Equal(http.StatusOK))
-	}).WithTimeout(time.Minute).Should(Succeed())
+	// What the Pod of helm test runs, but for the name of the Service.
+	i.g.Expect(run(ctx, i.g, "bin/orkestra", "probe", "http://"+probes+"/readyz", "--timeout="+patience)).To(ContainSubstring("is ready"))
 	return p
 }
 
@@ -258,21 +257,33 @@ func (i *installation) rights(ctx context.Context) string {
 // servesTheLeaseFirst checks that the API server takes the account's requests for the lease for those of a leader election.
 func (i *installation) servesTheLeaseFirst(ctx context.Context, t *testing.T) {
 	t.Helper()
+	i.servedBy(ctx, t, "orkestra-leader-election", "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+drain.LeaseName, "")
+}
+
+// servesApart checks that what the manager asks for, for itself and as the account of a box, has seats of its own.
+func (i *installation) servesApart(ctx context.Context, t *testing.T) {
+	t.Helper()
+	i.servedBy(ctx, t, "orkestra", "/apis/orkestra.orkspace.io/v1alpha1/operatorboxes", "")
+	i.servedBy(ctx, t, "orkestra", "/api/v1/namespaces/"+namespace+"/configmaps", "system:serviceaccount:"+namespace+":website")
+}
+
+// servedBy checks which FlowSchema the API server finds for a request of the manager's account; impersonated, if not empty, is as whom it asks.
+func (i *installation) servedBy(ctx context.Context, t *testing.T, name, path, impersonated string) {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", i.kubeconfig(ctx, t, "orkestra"))
 	i.g.Expect(err).NotTo(HaveOccurred())
+	config.Impersonate.UserName = impersonated
 	transport, err := rest.TransportFor(config)
 	i.g.Expect(err).NotTo(HaveOccurred())
 	i.g.Eventually(func(g Gomega) {
-		schema, err := i.kube.FlowcontrolV1().FlowSchemas().Get(ctx, "orkestra-leader-election", metav1.GetOptions{})
+		schema, err := i.kube.FlowcontrolV1().FlowSchemas().Get(ctx, name, metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		lease := config.Host + "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/" + drain.LeaseName
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, lease, http.NoBody)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
 		res, err := transport.RoundTrip(req)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(res.Body.Close()).To(Succeed())
-		g.Expect(res.StatusCode).To(Equal(http.StatusOK))
-		g.Expect(res.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)).To(BeEquivalentTo(schema.UID))
+		g.Expect(res.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)).To(BeEquivalentTo(schema.UID), "%s %s", res.Status, path)
 	}).WithTimeout(time.Minute).Should(Succeed())
 }
 

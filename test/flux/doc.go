@@ -1,0 +1,3 @@
+// Package flux runs Flux's own controllers beside Orkestra on a real control plane, with a Git server of this machine: what is committed is applied, waited for
+// by health, changed, broken, taken back and removed. The controllers are built from their Go modules, in the module controllers.
+package flux

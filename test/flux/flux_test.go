@@ -1,0 +1,276 @@
+package flux
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/orkspace/orkestra/test/localcluster"
+	base "github.com/orkspace/orkestra/test/plane"
+)
+
+const root = "../.."
+
+// world is a cluster with Orkestra, Flux and a Git repository.
+type world struct {
+	*base.Plane
+
+	git    *repository
+	audit  *writes
+	report *report
+}
+
+// report has a line for each step.
+type report struct{ lines []string }
+
+func (r *report) step(what string, took time.Duration, objects int, differences string) {
+	r.lines = append(r.lines, fmt.Sprintf("| %s | %.1f | %d | %s |", what, took.Seconds(), objects, differences))
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	audit := filepath.Join(t.TempDir(), "audit.log")
+	cluster, err := localcluster.Start(t.Context(), localcluster.Options{AuditLog: audit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{Plane: &base.Plane{Cluster: cluster}, git: newRepository(t), audit: &writes{file: audit}, report: &report{}}
+	w.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
+	w.Kubectl(t, "create", "namespace", "flux-system")
+	w.Kubectl(t, "create", "namespace", "apps")
+	base.Start(t, base.Build(t, root, "orkestra", "./cmd/orkestra"), "manager", "--kubeconfig", cluster.Kubeconfig(), "--metrics-bind-address", "0",
+		"--health-probe-bind-address", "0", "--log-format", "text", "--shutdown-timeout", "10s")
+	w.flux(t)
+	return w
+}
+
+// flux starts Flux's controllers as processes of this machine.
+func (w *world) flux(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", w.Cluster.Kubeconfig())
+	t.Setenv("RUNTIME_NAMESPACE", "flux-system")
+	storage := base.FreeAddress(t)
+	for name, more := range map[string][]string{
+		"source-controller":    {"--storage-path=" + t.TempDir(), "--storage-addr=" + storage, "--storage-adv-addr=" + storage},
+		"kustomize-controller": {"--requeue-dependency=2s"},
+	} {
+		module := "github.com/fluxcd/" + name
+		w.Kubectl(t, "apply", "--server-side", "-f", folderOf(t, module)+"/config/crd/bases")
+		base.Start(t, base.Build(t, "controllers", name, module), append(more, "--events-addr=", "--metrics-addr=127.0.0.1:0", "--health-addr="+base.FreeAddress(t),
+			"--enable-leader-election=false", "--watch-all-namespaces=true")...)
+	}
+	base.Eventually(t, "the source controller serves", func() error {
+		conn, err := net.DialTimeout("tcp", storage, time.Second)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+}
+
+// folderOf is where Go keeps a module.
+func folderOf(t *testing.T, module string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
+	command.Dir = "controllers"
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("looking for %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// kustomization is what is read of one.
+type kustomization struct {
+	Status struct {
+		LastAppliedRevision, LastAttemptedRevision, LastHandledReconcileAt string
+		Conditions                                                         []struct{ Type, Status, Reason, Message string }
+		Inventory                                                          struct{ Entries []struct{ ID string } }
+	}
+}
+
+func (w *world) kustomization(t *testing.T, name string) (k kustomization, ready, said string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(w.Kubectl(t, "get", "kustomization", name, "-n", "flux-system", "-o", "json")), &k); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range k.Status.Conditions {
+		if c.Type == "Ready" {
+			return k, c.Status, c.Reason + ": " + c.Message
+		}
+	}
+	return k, "", ""
+}
+
+// fetch has Flux look at Git now, as a webhook of the Git server would.
+func (w *world) fetch(t *testing.T) {
+	t.Helper()
+	w.now(t, "gitrepository", "fleet")
+}
+
+func (w *world) now(t *testing.T, kind, name string) (at string) {
+	t.Helper()
+	at = time.Now().Format(time.RFC3339Nano)
+	w.Kubectl(t, "annotate", "--overwrite", kind, name, "-n", "flux-system", "reconcile.fluxcd.io/requestedAt="+at)
+	return at
+}
+
+// applied waits until a commit is applied and healthy, and gives how many objects that are.
+func (w *world) applied(t *testing.T, commit string, names ...string) (objects int) {
+	t.Helper()
+	for _, name := range names {
+		base.Eventually(t, name+" is applied and healthy", func() error {
+			k, ready, said := w.kustomization(t, name)
+			if ready != "True" || !strings.HasSuffix(k.Status.LastAppliedRevision, commit) {
+				return fmt.Errorf("applied %s, Ready %s, %s; wanted %s", k.Status.LastAppliedRevision, ready, said, commit)
+			}
+			return nil
+		})
+		k, _, _ := w.kustomization(t, name)
+		objects += len(k.Status.Inventory.Entries)
+	}
+	return objects
+}
+
+// fails waits until a commit was attempted and found unhealthy, and says what Flux says of it.
+func (w *world) fails(t *testing.T, commit, name, wanted string) {
+	t.Helper()
+	base.Eventually(t, name+" fails", func() error {
+		k, ready, said := w.kustomization(t, name)
+		if ready != "False" || !strings.HasSuffix(k.Status.LastAttemptedRevision, commit) || !strings.Contains(said, wanted) {
+			return fmt.Errorf("attempted %s, Ready %s, %s; wanted %q of %s", k.Status.LastAttemptedRevision, ready, said, wanted, commit)
+		}
+		return nil
+	})
+}
+
+// TestFlux goes through the life of two operators in Git.
+func TestFlux(t *testing.T) {
+	w := newWorld(t)
+	all := []string{"operators", "notes", "shop"}
+
+	// A box that makes the kind, and its resource, which is applied before there is that kind; a CRD, its box and its resource in one folder.
+	w.git.put(t, "operators/note.yaml", "note-box.yaml")
+	w.git.put(t, "notes/first.yaml", "note.yaml")
+	for _, file := range []string{"shop.yaml", "shop-box.yaml", "shop-crd.yaml"} {
+		w.git.put(t, "shop/"+file, file)
+	}
+	commit := w.git.commit(t, "Two operators and their resources")
+	began := time.Now()
+	text, err := os.ReadFile("testdata/sync.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(t, fmt.Sprintf(string(text), w.git.url))
+	objects := w.applied(t, commit, all...)
+	w.exists(t, "deployment/web", "configmap/web", "configmap/first")
+	w.report.step("boxes, CRDs and resources in one commit, until all are healthy", time.Since(began), objects, w.differences(t, all))
+
+	// A change of the box reaches the children.
+	w.git.put(t, "shop/shop-box.yaml", "shop-box.yaml", "Hello", "Good morning")
+	commit, began = w.git.commit(t, "Greet otherwise"), time.Now()
+	w.fetch(t)
+	objects = w.applied(t, commit, all...)
+	took := time.Since(began)
+	if greeting := w.Kubectl(t, "get", "configmap/web", "-n", "apps", "-o", "jsonpath={.data.greeting}"); greeting != "Good morning" {
+		t.Errorf("the box is healthy, and the child has %q", greeting)
+	}
+	w.report.step("a box is changed, until its children are", took, objects, w.differences(t, all))
+
+	// A box that can't run is said to be the cause, and what it has made stays.
+	before := w.Kubectl(t, "get", "deployment/web", "-n", "apps", "-o", "jsonpath={.metadata.uid} {.metadata.generation}")
+	w.git.put(t, "shop/shop-box.yaml", "shop-box.yaml", ".spec.image", ".spec.imgae")
+	commit, began = w.git.commit(t, "Break the box"), time.Now()
+	w.fetch(t)
+	w.fails(t, commit, "shop", "OperatorBox/shop status: 'Failed'")
+	w.report.step("a box is broken, until Flux names it", time.Since(began), 1, "–")
+	if after := w.Kubectl(t, "get", "deployment/web", "-n", "apps", "-o", "jsonpath={.metadata.uid} {.metadata.generation}"); after != before {
+		t.Errorf("a box that can't run has touched a child: %s, then %s", before, after)
+	}
+	commit, began = w.git.revert(t), time.Now()
+	w.fetch(t)
+	objects = w.applied(t, commit, all...)
+	w.report.step("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
+
+	// So is a resource.
+	w.git.put(t, "shop/shop.yaml", "shop.yaml", "replicas: 2", "replicas: 50")
+	commit, began = w.git.commit(t, "Ask for too many"), time.Now()
+	w.fetch(t)
+	w.fails(t, commit, "shop", "Shop/apps/web status: 'Failed'")
+	w.report.step("a resource is broken, until Flux names it", time.Since(began), 1, "–")
+	commit, began = w.git.revert(t), time.Now()
+	w.fetch(t)
+	objects = w.applied(t, commit, all...)
+	w.report.step("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
+
+	// What leaves Git goes, in whatever order Flux deletes it, and nothing is stranded.
+	for _, file := range []string{"shop.yaml", "shop-box.yaml", "shop-crd.yaml"} {
+		w.git.put(t, "shop/"+file, "")
+	}
+	w.git.put(t, "shop/kustomization.yaml", "empty.yaml")
+	commit, began = w.git.commit(t, "Without the shop"), time.Now()
+	w.fetch(t)
+	w.applied(t, commit, "shop")
+	base.Eventually(t, "the shop is gone", func() error {
+		left := w.Kubectl(t, "get", "--ignore-not-found", "-n", "apps", "-o", "name", "deployment/web", "configmap/web", "operatorbox/shop", "crd/shops.fleet.example.com", "crdhealth/shop")
+		if left != "" {
+			return errors.New(strings.ReplaceAll(left, "\n", ", ") + " is left")
+		}
+		return nil
+	})
+	w.report.step("CRD, box and resource are removed at once, until all is gone", time.Since(began), 0, w.differences(t, all))
+	w.exists(t, "configmap/first")
+	w.write(t)
+}
+
+// exists says that children are there.
+func (w *world) exists(t *testing.T, names ...string) {
+	t.Helper()
+	w.Kubectl(t, append([]string{"get", "-n", "apps", "-o", "name"}, names...)...)
+}
+
+// differences has Flux apply all once more, and gives what it, or Orkestra, has written for it: nothing, where they agree.
+func (w *world) differences(t *testing.T, names []string) string {
+	t.Helper()
+	// What is under way beside, such as counters of the health, is written later: only what Flux finds counts, and what Orkestra answers to it.
+	w.audit.since(t, "")
+	for _, name := range names {
+		at := w.now(t, "kustomization", name)
+		base.Eventually(t, name+" is applied once more", func() error {
+			if k, ready, said := w.kustomization(t, name); k.Status.LastHandledReconcileAt != at || ready != "True" {
+				return fmt.Errorf("handled %s, Ready %s, %s", k.Status.LastHandledReconcileAt, ready, said)
+			}
+			return nil
+		})
+	}
+	found := w.audit.since(t, "kustomize-controller")
+	for what, count := range found {
+		t.Errorf("Flux and the cluster differ: %d × %s", count, what)
+	}
+	return fmt.Sprint(len(found))
+}
+
+// write writes the table.
+func (w *world) write(t *testing.T) {
+	t.Helper()
+	table := "| step | seconds | objects in Git | differences left |\n|---|---:|---:|---:|\n" + strings.Join(w.report.lines, "\n") + "\n"
+	t.Log("\n" + table)
+	if err := os.MkdirAll(root+"/.reports", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(root+"/.reports/flux.md", []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
+	"github.com/orkspace/orkestra/cmd/orkestra/schema"
 	"github.com/orkspace/orkestra/cmd/orkestra/status"
 	"github.com/orkspace/orkestra/cmd/orkestra/tree"
 	"github.com/orkspace/orkestra/cmd/orkestra/ui"
@@ -59,7 +60,7 @@ func NewCommand(o Options) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers), schema.NewCommand(),
 		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
 	return root
 }

@@ -36,7 +36,7 @@ E2E_FLAGS ?=
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
-	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md \
+	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md docs/reference/operatorbox.schema.json \
 	engine/web/api/openapi.json engine/web/ui/src/api.ts
 
 K8S_VERSION := 1.36.3
@@ -89,7 +89,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks and of boxes, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -101,6 +101,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/pro
 	$(BIN)/webgen -types engine/web/api -openapi engine/web/api/openapi.json -typescript engine/web/ui/src/api.ts
 	$(GO) run ./test/metricsdoc -out docs/reference/metrics.md
 	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
+	$(GO) run ./test/schemadoc -out docs/reference/operatorbox.schema.json
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod files are not as they should be.

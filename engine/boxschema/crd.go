@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -35,6 +36,9 @@ func (b *builder) fromCRD(from node, f kinds.FieldDoc) node {
 			out[keyword] = v
 		}
 	}
+	if pattern, ok := from[keyPattern].(string); ok {
+		out[keyPattern] = b.pattern(pattern)
+	}
 	if from["x-kubernetes-int-or-string"] == true {
 		out[keyType] = []any{"integer", "string"}
 	}
@@ -49,6 +53,20 @@ func (b *builder) fromCRD(from node, f kinds.FieldDoc) node {
 		return b.share(f.Object(), out)
 	}
 	return out
+}
+
+// pattern gives a pattern of RE2 as that of ECMAScript, which knows no flag for letters of any case.
+func (b *builder) pattern(of string) string {
+	const flag = "(?i)"
+	without := strings.Replace(of, flag, "", 1)
+	unknown := without != of && strings.ContainsAny(without, `[\`) || strings.Contains(strings.ReplaceAll(without, "(?:", ""), "(?")
+	if unknown && b.err == nil {
+		b.err = fmt.Errorf("the pattern %q has no form in ECMAScript that is known here", of)
+	}
+	if without == of {
+		return of
+	}
+	return anyCase(without)
 }
 
 // properties gives the fields of an object of the CRD. It takes no other ones, unless the CRD keeps what it does not know.

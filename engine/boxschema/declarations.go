@@ -43,19 +43,23 @@ func (b *builder) group(from node) node {
 		if most, ok := list["maxItems"]; ok {
 			entries["maxItems"] = most
 		}
-		properties[key], patterns[anyCase(key)] = entries, entries
+		properties[key], patterns["^"+anyCase(key)+"$"] = entries, entries
 	}
 	b.definitions[nameGroup] = node{keyType: "object", keyProperties: properties, "patternProperties": patterns, keyAdditional: false}
 	return refer(nameGroup)
 }
 
-// anyCase is a pattern for a key, whose letters may be small or large.
-func anyCase(key string) string {
+// anyCase is a pattern whose letters may be small or large.
+func anyCase(of string) string {
 	var b strings.Builder
-	for _, letter := range key {
-		fmt.Fprintf(&b, "[%c%c]", letter, unicode.ToUpper(letter))
+	for _, r := range of {
+		if unicode.IsLetter(r) {
+			fmt.Fprintf(&b, "[%c%c]", unicode.ToLower(r), unicode.ToUpper(r))
+			continue
+		}
+		b.WriteRune(r)
 	}
-	return "^" + b.String() + "$"
+	return b.String()
 }
 
 // declaration gives the schema of the declarations of a kind. from is what the CRD says of all declarations.

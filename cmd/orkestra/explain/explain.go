@@ -123,7 +123,7 @@ func explainOther(providers *provider.Registry, names []string, recursive bool) 
 	f, err := findAPI(names)
 	switch {
 	case f.path == kindBox+"."+nameSpec && names[0] != nameSpec && !strings.EqualFold(names[0], kindBox):
-		if text, ok := explainWord(path); ok {
+		if text, ok := explainWord(strings.Join(names, ".")); ok {
 			return text, nil
 		}
 		return "", unknownPath(names[0])

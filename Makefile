@@ -36,7 +36,7 @@ E2E_FLAGS ?=
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards charts/orkestra/values.schema.json charts/orkestra/README.md engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
-	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md \
+	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md docs/reference/operatorbox.schema.json \
 	engine/web/api/openapi.json engine/web/ui/src/api.ts
 
 K8S_VERSION := 1.36.3
@@ -92,7 +92,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/helm-docs $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the schema of its values and its README, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/helm-docs $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the schema of its values and its README, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks and of boxes, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -105,6 +105,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/hel
 	$(BIN)/webgen -types engine/web/api -openapi engine/web/api/openapi.json -typescript engine/web/ui/src/api.ts
 	$(GO) run ./test/metricsdoc -out docs/reference/metrics.md
 	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
+	$(GO) run ./test/schemadoc -out docs/reference/operatorbox.schema.json
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod files are not as they should be.
@@ -201,7 +202,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'suites of the chart: $(MAKE) test-chart' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
+		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/(e2e|flux)$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
 		$(if $(C_COMPILER),$(DETECTED)) \
 		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
@@ -216,9 +217,11 @@ test-chart: $(BIN)/helm-unittest ## Run the suites of the chart.
 	$(BIN)/helm-unittest --strict --color=false charts/orkestra
 
 .PHONY: test-third-party
-test-third-party: $(BIN)/orkestra-cluster $(BIN)/helm $(BIN)/kubeconform ## Run what needs large programs of others: the chart by the schemas of four Kubernetes versions, the alerts in Prometheus, the dashboards by Grafana's schema.
+test-third-party: $(BIN)/orkestra-cluster $(BIN)/helm $(BIN)/kubeconform ## Run what needs large programs of others: the chart by the schemas of four Kubernetes versions, the alerts in Prometheus, the dashboards by Grafana's schema, boxes in Git by Flux.
 	cd test/chart && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 	cd test/rules && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
+	cd test/flux/controllers && $(GO) mod tidy -diff
+	$(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/flux
 
 # The browser of the tests: the machine's, else Debian's, which is fetched and unpacked without root.
 CHROMIUM ?= $(or $(shell command -v chromium 2>/dev/null),$(CURDIR)/$(BIN)/chromium/chromium)
@@ -265,7 +268,7 @@ COUNTS_MEMORY = ^TestCompose$$
 .PHONY: race
 race: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
-	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)|$(SEQUENTIAL)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
+	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)|$(SEQUENTIAL)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/(e2e|flux)$$|$(CLUSTERED)')
 	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi

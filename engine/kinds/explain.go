@@ -20,6 +20,7 @@ type typeDoc struct {
 // fieldDoc is what the comment of a field says.
 type fieldDoc struct {
 	text, standard, example string
+	values                  []string
 }
 
 // APIKinds are the kinds of Orkestra's own API, each as a field with the name of the kind in small letters.
@@ -47,6 +48,8 @@ type FieldDoc struct {
 	Default string
 	// Example is the field with a value, in YAML. Empty where there is none.
 	Example string
+	// Values are those that the field may have, or the entries of its list or map. Empty: they are not a few.
+	Values []string
 
 	of   reflect.Type
 	less string // the field below it that it does not take; empty: it takes all
@@ -112,6 +115,12 @@ func Follow(fields []FieldDoc, names []string) (found FieldDoc, left []string, a
 // IsGroup says whether the field holds declarations by their keys: its fields are those of the kinds.
 func (f FieldDoc) IsGroup() bool { return f.of == reflect.TypeFor[v1alpha1.ResourceGroup]() }
 
+// Shape is what Go's type of the field says of its values.
+func (f FieldDoc) Shape() *shape.Shape { return shape.Of(f.of) }
+
+// Object names the Go type of the objects that the field is, or is a list or a map of.
+func (f FieldDoc) Object() string { return shape.ElemOf(f.of).Name() }
+
 // IsKubernetes says whether the field, or what it is a list or a map of, is an object of a type that Kubernetes has.
 func (f FieldDoc) IsKubernetes() bool {
 	of := shape.ElemOf(f.of)
@@ -137,10 +146,19 @@ func fieldsOf(of reflect.Type) []FieldDoc {
 			doc := docOf(of, name)
 			out = append(out, FieldDoc{
 				Name: name, Type: shape.Words(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
+				Values: valuesOf(doc, f.Type),
 			})
 		}
 	}
 	return out
+}
+
+// valuesOf are the values that a field may have: those that the API says, or those of a type of Kubernetes.
+func valuesOf(doc fieldDoc, of reflect.Type) []string {
+	if len(doc.values) > 0 {
+		return doc.values
+	}
+	return shape.Of(shape.ElemOf(of)).Values
 }
 
 // docOf finds the comment of a field: ours are generated into this package, those of Kubernetes come from its SwaggerDoc methods.

@@ -31,7 +31,7 @@ var apiDocs = map[string]typeDoc{
 		text: "AdmissionRuleStatus says where a rule is checked.",
 		fields: map[string]fieldDoc{
 			"path":   {text: "The rule's field path: spec.validation.rules[0].", standard: "", example: ""},
-			"where":  {text: "Policy, or Reconcile where the API server does not know the rule.", standard: "", example: ""},
+			"where":  {text: "Policy, or Reconcile where the API server does not know the rule.", standard: "", example: "", values: []string{"Policy", "Reconcile"}},
 			"reason": {text: "Why the rule is not in a policy.", standard: "", example: ""},
 		},
 	},
@@ -40,7 +40,7 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"validation":      {text: "Has the API server judge by the rules of spec.validation that it can express: on creation, and on updates that change the spec. The status says which these are. All rules are checked in the reconcile too.", standard: "", example: ""},
 			"mutation":        {text: "Has the API server set the defaults of spec.mutation that it can express. Overrides are never set there. It needs Kubernetes 1.36.", standard: "", example: ""},
-			"failurePolicy":   {text: "What happens to a request when a policy can't be evaluated: Fail refuses it, Ignore lets it pass.", standard: "", example: ""},
+			"failurePolicy":   {text: "What happens to a request when a policy can't be evaluated: Fail refuses it, Ignore lets it pass.", standard: "", example: "", values: []string{"Fail", "Ignore"}},
 			"matchConditions": {text: "CEL expressions that must all be true for a request to be judged, with the variables of admission policies: object, oldObject, request, authorizer, namespaceObject. They hold for all policies of the box.", standard: "", example: ""},
 			"requireClean":    {text: "Waits until no living resource breaks a rule before the rules are enforced. Until then they are only audited.", standard: "they are enforced as soon as all living resources have been counted", example: ""},
 		},
@@ -58,7 +58,7 @@ var apiDocs = map[string]typeDoc{
 		text: "AnnotationExpression says what an annotation must be.",
 		fields: map[string]fieldDoc{
 			"key":      {text: "Key of the annotation.", standard: "", example: ""},
-			"operator": {text: "In, NotIn, Exists or DoesNotExist. An object without the annotation meets NotIn, too.", standard: "", example: ""},
+			"operator": {text: "In, NotIn, Exists or DoesNotExist. An object without the annotation meets NotIn, too.", standard: "", example: "", values: []string{"In", "NotIn", "Exists", "DoesNotExist"}},
 			"values":   {text: "Values of In and NotIn. A value may be any text.", standard: "", example: ""},
 		},
 	},
@@ -117,7 +117,7 @@ var apiDocs = map[string]typeDoc{
 		text: "CRDHealthStatus is the health of a box.",
 		fields: map[string]fieldDoc{
 			"observedGeneration":  {text: "The generation of the spec that this status speaks of.", standard: "", example: ""},
-			"state":               {text: "State of the box as a whole.", standard: "", example: ""},
+			"state":               {text: "State of the box as a whole.", standard: "", example: "", values: []string{"Pending", "Starting", "Healthy", "Degraded", "Suspended", "Stopped"}},
 			"startedAt":           {text: "When the box began to run. A restart of the manager does not change it.", standard: "", example: ""},
 			"claimedAt":           {text: "When the box claimed its CRD. It is absent while another box holds that.", standard: "", example: ""},
 			"consecutiveFailures": {text: "Counts failed reconciles in a row over the whole box. A success of any resource sets it to 0.", standard: "", example: ""},
@@ -155,8 +155,8 @@ var apiDocs = map[string]typeDoc{
 			"plural":         {text: "Under which the kind is served, where it is not the usual one: gateways, of Gateway.", standard: "the kind in lower case with s (es behind an s, ies in place of a y)", example: ""},
 			"version":        {text: "The served version to work in.", standard: "the storage version, chosen once", example: ""},
 			"definition":     {text: "The spec of a CustomResourceDefinition that the box installs and keeps up to date.", standard: "", example: ""},
-			"adopt":          {text: "Whether an existing CRD may be taken over.", standard: "", example: ""},
-			"deletionPolicy": {text: "What deleting the box does to a CRD that it installed. Delete deletes all resources first.", standard: "", example: ""},
+			"adopt":          {text: "Whether an existing CRD may be taken over.", standard: "", example: "", values: []string{"Never", "IfUnowned"}},
+			"deletionPolicy": {text: "What deleting the box does to a CRD that it installed. Delete deletes all resources first.", standard: "", example: "", values: []string{"Retain", "Delete"}},
 		},
 	},
 	"CRDStatus": {
@@ -189,12 +189,12 @@ var apiDocs = map[string]typeDoc{
 			"annotations":    {text: "Annotations of the object: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
 			"reconcile":      {text: "Keeps the object corrected.", standard: "true in onReconcile, false in onCreate", example: ""},
 			"once":           {text: "Makes the object and never changes it again.", standard: "false", example: ""},
-			"whenFalse":      {text: "What happens to an existing object while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, and for volume claims, namespaces and StatefulSets; else Delete", example: ""},
+			"whenFalse":      {text: "What happens to an existing object while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, and for volume claims, namespaces and StatefulSets; else Delete", example: "", values: []string{"Keep", "Delete"}},
 			"after":          {text: "Lists ids of declarations that come first: this one acts when what they make is there and current, by their readyWhen or by kstatus, a Job when it has completed. What is there of this one stays as it is until then.", standard: "it waits for what it reads", example: ""},
 			"optional":       {text: "Declarations hold nothing back while their gate waits, and an object of a kind that is not installed is left out until it is.", standard: "false", example: ""},
 			"forEach":        {text: "Makes one object for each item.", standard: "", example: ""},
-			"adopt":          {text: "Whether an existing object that nobody controls may be taken over: Never or IfUnowned.", standard: "Never", example: ""},
-			"deletionPolicy": {text: "What happens to the object when no declaration stands for it any more: Delete or Orphan.", standard: "Delete", example: ""},
+			"adopt":          {text: "Whether an existing object that nobody controls may be taken over: Never or IfUnowned.", standard: "Never", example: "", values: []string{"Never", "IfUnowned"}},
+			"deletionPolicy": {text: "What happens to the object when no declaration stands for it any more: Delete or Orphan.", standard: "Delete", example: "", values: []string{"Delete", "Orphan"}},
 			"replace":        {text: "Deletes the object, and makes it again, where what has changed of it can't be changed in place; a Job, when what it runs has changed. Not for volume claims, namespaces, CRDs and what is made once.", standard: "false", example: ""},
 			"initialFields":  {text: "Paths that are set at creation and then left alone.", standard: "", example: ""},
 			"readyWhen":      {text: "Lists conditions under which the object counts as current; they read it as `object`.", standard: "kstatus", example: ""},
@@ -254,7 +254,7 @@ var apiDocs = map[string]typeDoc{
 	"DeletionSpec": {
 		text: "DeletionSpec says how onDelete runs, and how children go.",
 		fields: map[string]fieldDoc{
-			"children":      {text: "How they go with their resource, and when they are pruned. `Reverse`: a child is deleted when those whose declarations read it are gone. They have no owner references then.", standard: "`GarbageCollector`, which knows no order", example: ""},
+			"children":      {text: "How they go with their resource, and when they are pruned. `Reverse`: a child is deleted when those whose declarations read it are gone. They have no owner references then.", standard: "`GarbageCollector`, which knows no order", example: "", values: []string{"GarbageCollector", "Reverse"}},
 			"ordered":       {text: "Runs the declarations as declared, each done before the next.", standard: "", example: ""},
 			"timeout":       {text: "For all of onDelete. When it is over, an event says so and the clean-up is tried further: the resource is not let go before it has succeeded.", standard: "", example: ""},
 			"childrenFirst": {text: "Gives children owner references although onDelete exists.", standard: "", example: ""},
@@ -285,7 +285,7 @@ var apiDocs = map[string]typeDoc{
 	"ExternalAuth": {
 		text: "ExternalAuth says which credentials a call sends.",
 		fields: map[string]fieldDoc{
-			"type":      {text: "Type of the credentials.", standard: "", example: ""},
+			"type":      {text: "Type of the credentials.", standard: "", example: "", values: []string{"Bearer", "Basic", "Header"}},
 			"header":    {text: "The header's name for type Header.", standard: "", example: ""},
 			"secretRef": {text: "Names the Secret that holds the credentials. Its key defaults to token for Bearer, must be given for Header, and holds user:password for Basic, which without it reads the keys username and password.", standard: "", example: ""},
 		},
@@ -294,7 +294,7 @@ var apiDocs = map[string]typeDoc{
 		text: "ExternalCall calls an HTTP service.",
 		fields: map[string]fieldDoc{
 			"name":           {text: "What templates say after .external.", standard: "", example: ""},
-			"method":         {text: "The HTTP method. GET and HEAD are sent in every cycle that is evaluated, all others once per generation.", standard: "", example: ""},
+			"method":         {text: "The HTTP method. GET and HEAD are sent in every cycle that is evaluated, all others once per generation.", standard: "", example: "", values: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}},
 			"url":            {text: "May hold templates, after the slash that ends its host.", standard: "", example: ""},
 			"query":          {text: "Parameters: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
 			"headers":        {text: "Headers of the request: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
@@ -305,7 +305,7 @@ var apiDocs = map[string]typeDoc{
 			"retries":        {text: "After the first attempt.", standard: "", example: ""},
 			"expectedStatus": {text: "Lists the answers that count as success.", standard: "200", example: ""},
 			"cacheFor":       {text: "How long an answer is used again; at least 1s.", standard: "an answer is used once", example: ""},
-			"onError":        {text: "What a failed call does.", standard: "", example: ""},
+			"onError":        {text: "What a failed call does.", standard: "", example: "", values: []string{"Fail", "Continue"}},
 		},
 	},
 	"FailingResource": {
@@ -403,8 +403,8 @@ var apiDocs = map[string]typeDoc{
 			"service":      {text: "Service of this cluster that is called in place of a URL.", standard: "", example: ""},
 			"path":         {text: "That is called, put behind the URL, or behind the Service. It begins with a slash.", standard: "none", example: ""},
 			"finalizePath": {text: "Called in its place in the phase Delete.", standard: "the same path", example: ""},
-			"protocol":     {text: "Protocol of request and answer. Metacontroller: that of a CompositeController, so that a webhook that was written for it runs unchanged.", standard: "", example: ""},
-			"phases":       {text: "In which the webhook is called. Delete holds a resource that is being deleted until the webhook has done its part. With Metacontroller, Reconcile is the sync hook and Delete the finalize hook, and there are no others.", standard: "Reconcile", example: ""},
+			"protocol":     {text: "Protocol of request and answer. Metacontroller: that of a CompositeController, so that a webhook that was written for it runs unchanged.", standard: "", example: "", values: []string{"Orkestra", "Metacontroller"}},
+			"phases":       {text: "In which the webhook is called. Delete holds a resource that is being deleted until the webhook has done its part. With Metacontroller, Reconcile is the sync hook and Delete the finalize hook, and there are no others.", standard: "Reconcile", example: "", values: []string{"Create", "Update", "Reconcile", "Delete"}},
 			"caBundle":     {text: "Verifies the server, in PEM. Its key defaults to ca.crt.", standard: "the authorities that the system trusts", example: ""},
 			"headers":      {text: "Headers of the request: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
 			"auth":         {text: "Which credentials are sent. Not over plain HTTP.", standard: "", example: ""},
@@ -446,7 +446,7 @@ var apiDocs = map[string]typeDoc{
 		text: "LabelExpression says what a label must be.",
 		fields: map[string]fieldDoc{
 			"key":      {text: "Key of the label.", standard: "", example: ""},
-			"operator": {text: "In, NotIn, Exists or DoesNotExist.", standard: "", example: ""},
+			"operator": {text: "In, NotIn, Exists or DoesNotExist.", standard: "", example: "", values: []string{"In", "NotIn", "Exists", "DoesNotExist"}},
 			"values":   {text: "Values of In and NotIn; each may be a template.", standard: "", example: ""},
 		},
 	},
@@ -476,7 +476,7 @@ var apiDocs = map[string]typeDoc{
 			"field":     {text: "A path below spec.", standard: "", example: ""},
 			"default":   {text: "Set when the field is absent; any JSON value; strings may be templates. 0, false and \"\" are values.", standard: "", example: ""},
 			"override":  {text: "Always set; any JSON value; strings may be templates.", standard: "", example: ""},
-			"admission": {text: "Required makes it a mistake if the API server can't set the default. It needs spec.admission.mutation.", standard: "", example: ""},
+			"admission": {text: "Required makes it a mistake if the API server can't set the default. It needs spec.admission.mutation.", standard: "", example: "", values: []string{"Required"}},
 		},
 	},
 	"MutationSpec": {
@@ -672,18 +672,18 @@ var apiDocs = map[string]typeDoc{
 			"id":             {text: "Names the resource: templates read its outputs below .providers.<id>.", standard: "", example: ""},
 			"credentials":    {text: "With which the provider is asked.", standard: "none are sent", example: ""},
 			"endpoint":       {text: "The base URL of the service, without a template. It must be reachable by the rules for external calls.", standard: "the public one", example: ""},
-			"whenFalse":      {text: "What happens to what is there while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, else Delete", example: ""},
+			"whenFalse":      {text: "What happens to what is there while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, else Delete", example: "", values: []string{"Keep", "Delete"}},
 			"optional":       {text: "Resources hold nothing back while their gate waits.", standard: "false", example: ""},
 			"forEach":        {text: "Makes one resource for each item.", standard: "", example: ""},
-			"deletionPolicy": {text: "What happens when no declaration stands for it any more, or the custom resource is deleted: Delete or Orphan.", standard: "Delete", example: ""},
-			"adopt":          {text: "Whether one that is there, and that nobody owns, is taken over: Never or IfUnowned.", standard: "Never", example: ""},
+			"deletionPolicy": {text: "What happens when no declaration stands for it any more, or the custom resource is deleted: Delete or Orphan.", standard: "Delete", example: "", values: []string{"Delete", "Orphan"}},
+			"adopt":          {text: "Whether one that is there, and that nobody owns, is taken over: Never or IfUnowned.", standard: "Never", example: "", values: []string{"Never", "IfUnowned"}},
 		},
 	},
 	"QueueSpec": {
 		text: "QueueSpec limits a box's queue.",
 		fields: map[string]fieldDoc{
 			"maxDepth": {text: "The number of resources in the queue above which new ones wait outside, in the same order. None is lost. 0: no limit. Resources that are being deleted, and failing ones whose spec was changed, enter nevertheless.", standard: "", example: ""},
-			"fairness": {text: "Who is next. Namespace: namespaces take turns, so that one with many resources that wait holds up no other. None, the default: who came first.", standard: "", example: ""},
+			"fairness": {text: "Who is next. Namespace: namespaces take turns, so that one with many resources that wait holds up no other. None, the default: who came first.", standard: "", example: "", values: []string{"None", "Namespace"}},
 		},
 	},
 	"ReconcilerSpec": {
@@ -765,7 +765,7 @@ var apiDocs = map[string]typeDoc{
 		text: "Rollout says how many items of a loop may be out of service at a time because of a change, and in which order they are changed.",
 		fields: map[string]fieldDoc{
 			"maxUnavailable": {text: "How many items may be changed at a time: a number, a percentage of the items such as 25% (rounded down, at least one), or a template that gives one of them. Items that are not current for another reason count.", standard: "1", example: ""},
-			"order":          {text: "Which items are changed first, and then deleted first: Ascending, the first, or Descending, the last. What is not there is made before that, always from the first.", standard: "Ascending", example: ""},
+			"order":          {text: "Which items are changed first, and then deleted first: Ascending, the first, or Descending, the last. What is not there is made before that, always from the first.", standard: "Ascending", example: "", values: []string{"Ascending", "Descending"}},
 		},
 	},
 	"RunFields": {
@@ -904,7 +904,7 @@ var apiDocs = map[string]typeDoc{
 		text: "StatusSpec says what is written to the status of a resource.",
 		fields: map[string]fieldDoc{
 			"fields":    {text: "Written below status, in addition to conditions and observedGeneration.", standard: "", example: ""},
-			"ready":     {text: "When Ready is True: Reconciled: after a successful reconcile; Current: and all children are current.", standard: "", example: ""},
+			"ready":     {text: "When Ready is True: Reconciled: after a successful reconcile; Current: and all children are current.", standard: "", example: "", values: []string{"Reconciled", "Current"}},
 			"readyWhen": {text: "Lists further conditions for Ready=True.", standard: "", example: ""},
 		},
 	},
@@ -912,9 +912,9 @@ var apiDocs = map[string]typeDoc{
 		text: "Test is one comparison: field, operator and value, or field and one short form, or a CEL expression. A short form is the operator's name as a key: `greaterThan: 3` is `operator: gt, value: 3`.",
 		fields: map[string]fieldDoc{
 			"field":     {text: "A path into the template context (spec.tls, children.deployment.status.readyReplicas, metadata.annotations['a.b/c']) or a template.", standard: "", example: ""},
-			"operator":  {text: "How the field's value is compared with value.", standard: "", example: ""},
+			"operator":  {text: "How the field's value is compared with value.", standard: "", example: "", values: []string{"equals", "notEquals", "gt", "gte", "lt", "lte", "between", "notBetween", "in", "notIn", "contains", "notContains", "prefix", "suffix", "regex", "exists", "notExists", "typeOf", "olderThan", "youngerThan"}},
 			"value":     {text: "What the field's value is compared with; any JSON value; strings may be templates.", standard: "", example: ""},
-			"valueType": {text: "The type both sides are converted to.", standard: "the field's own type", example: ""},
+			"valueType": {text: "The type both sides are converted to.", standard: "the field's own type", example: "", values: []string{"string", "int", "float", "bool", "quantity", "duration", "time"}},
 			"negate":    {text: "Turns the result round.", standard: "", example: ""},
 			"cel":       {text: "An expression that yields a bool.", standard: "", example: ""},
 		},
@@ -923,8 +923,8 @@ var apiDocs = map[string]typeDoc{
 		text: "ValidationRule is a condition that must hold.",
 		fields: map[string]fieldDoc{
 			"message":   {text: "What the user reads when the rule is broken.", standard: "", example: ""},
-			"action":    {text: "What a broken rule does.", standard: "", example: ""},
-			"admission": {text: "Required makes it a mistake if the API server can't enforce the rule. It needs spec.admission.validation.", standard: "", example: ""},
+			"action":    {text: "What a broken rule does.", standard: "", example: "", values: []string{"deny", "warn"}},
+			"admission": {text: "Required makes it a mistake if the API server can't enforce the rule. It needs spec.admission.validation.", standard: "", example: "", values: []string{"Required"}},
 		},
 	},
 	"ValidationSpec": {
@@ -946,7 +946,7 @@ var apiDocs = map[string]typeDoc{
 			"name":      {text: "Name of the Service. It is literal.", standard: "", example: ""},
 			"namespace": {text: "Namespace of the Service: that of the account of the box, or one that the operator of the cluster allows (--webhook-services).", standard: "", example: ""},
 			"port":      {text: "Port of the Service, by its number.", standard: "", example: ""},
-			"scheme":    {text: "Https, or http: then nothing of Secrets is sent.", standard: "", example: ""},
+			"scheme":    {text: "Https, or http: then nothing of Secrets is sent.", standard: "", example: "", values: []string{"https", "http"}},
 		},
 	},
 }

@@ -243,6 +243,8 @@ type Description struct {
 	Types []v1alpha1.ValueType
 	// Clock says that the answer changes with the time.
 	Clock bool
+	// Field and Value are an example of what is compared, in YAML.
+	Field, Value string
 }
 
 // Descriptions are those of all operators, in the order of the table.
@@ -250,7 +252,10 @@ func Descriptions() []Description {
 	out := make([]Description, 0, len(operators))
 	for i := range operators {
 		o := &operators[i]
-		out = append(out, Description{Name: o.name, Short: o.short, Phrase: o.phrase, Absent: o.absent, Types: slices.Clone(o.types), Clock: o.clock})
+		shown := examples[o.name]
+		out = append(out, Description{
+			Name: o.name, Short: o.short, Phrase: o.phrase, Absent: o.absent, Types: slices.Clone(o.types), Clock: o.clock, Field: shown.field, Value: shown.value,
+		})
 	}
 	return out
 }

@@ -10,8 +10,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 // enumOf reads the values of the enum marker above a type of the API.
@@ -79,5 +81,20 @@ func TestRowsAreComplete(t *testing.T) {
 		g.Expect(o.test).NotTo(BeNil(), string(o.name))
 		g.Expect(o.phrase).NotTo(BeEmpty(), string(o.name))
 		g.Expect(o.shape != nil).NotTo(Equal(o.flag), string(o.name))
+	}
+}
+
+func TestEveryOperatorHasAnExample(t *testing.T) {
+	for _, o := range Descriptions() {
+		t.Run(string(o.Name), func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(o.Field).NotTo(BeEmpty())
+			for _, form := range []string{"operator: " + string(o.Name) + ", value: ", o.Short + ": "} {
+				text := "{field: " + o.Field + ", " + form + o.Value + "}"
+				c, errs := Compile(read[v1alpha1.Test](t, text), expr.NewScope(nil), field.NewPath("when"))
+				g.Expect(errs).To(BeEmpty(), text)
+				g.Expect(c.op.name).To(Equal(o.Name), text)
+			}
+		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/probe"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
+	"github.com/orkspace/orkestra/cmd/orkestra/schema"
 	"github.com/orkspace/orkestra/cmd/orkestra/status"
 	"github.com/orkspace/orkestra/cmd/orkestra/tree"
 	"github.com/orkspace/orkestra/cmd/orkestra/ui"
@@ -95,7 +96,7 @@ func NewCommand(o Options) *cobra.Command {
 	root.AddCommand(
 		audit.NewCommand(time.Now), drain.NewCommand(), events.NewCommand(time.Now), explain.NewCommand(o.Providers), generate.NewCommand(), get.NewCommand(time.Now),
 		importer.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), probe.NewCommand(), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
-		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(),
+		schema.NewCommand(), status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(),
 		wait.NewCommand(time.Now), webhook.NewCommand(o.Providers),
 	)
 	return root

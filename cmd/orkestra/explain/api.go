@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -73,8 +74,10 @@ func unknownPath(name string) error {
 	for _, f := range slices.Concat(spec.Fields(), kinds.APIKinds()) {
 		known = append(known, f.Name)
 	}
-	if hint := suggest.DidYouMean(name, known); hint != "" {
-		return fmt.Errorf("unknown key %q%s", name, hint)
+	for _, names := range [][]string{known, operatorNames(), functions.Names()} {
+		if hint := suggest.DidYouMean(name, names); hint != "" {
+			return fmt.Errorf("unknown key %q%s", name, hint)
+		}
 	}
 	return fmt.Errorf("unknown key %q; the keys and the fields of a box are %s", name, strings.Join(known, ", "))
 }

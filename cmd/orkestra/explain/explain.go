@@ -25,7 +25,8 @@ keys are listed, and the fields of the spec.
 
 The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.
 
-The path autoscale lists what the conditions of spec.autoscale may read.`
+The path autoscale lists what the conditions of spec.autoscale may read. The path operators lists the operators of conditions, and functions the
+functions of templates; operators.NAME and functions.NAME lead to one of them, and so does its name alone where no field has it.`
 
 const explainExample = `  # The keys of resource groups
   orkestra explain
@@ -39,6 +40,10 @@ const explainExample = `  # The keys of resource groups
   # What a box says of code
   orkestra explain reconciler.hooks
 
+  # An operator of conditions, and a function of templates
+  orkestra explain greaterThan
+  orkestra explain functions.ternary
+
   # The names of all fields, with those below them
   orkestra explain services --recursive`
 
@@ -51,11 +56,12 @@ func NewCommand(providers *provider.Registry) *cobra.Command {
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, args []string, beginning string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return kinds.Keys(), cobra.ShellCompDirectiveNoFileComp
+			// A field may have others below it, so that no space follows.
+			return complete(providers, beginning), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := explain(providers, strings.Join(args, ""), recursive)
@@ -78,11 +84,15 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 		return explainKeys(), nil
 	}
 	names := strings.Split(path, ".")
-	if names[0] == keyProviders {
+	switch {
+	case names[0] == keyProviders:
 		return explainProviders(providers, names[1:], recursive)
-	}
-	if names[0] == keyAutoscale {
-		return explainAutoscale(names[1:])
+	case names[0] == keyFunctions:
+		return explainFunctions(names[1:])
+	case names[0] == keyOperators:
+		return explainOperators(names[1:])
+	case path == keyAutoscale:
+		return explainAutoscale(recursive)
 	}
 	kind, ok := kinds.Lookup(names[0])
 	if !ok {
@@ -113,6 +123,9 @@ func explainOther(providers *provider.Registry, names []string, recursive bool) 
 	f, err := findAPI(names)
 	switch {
 	case f.path == kindBox+"."+nameSpec && names[0] != nameSpec && !strings.EqualFold(names[0], kindBox):
+		if text, ok := explainWord(strings.Join(names, ".")); ok {
+			return text, nil
+		}
 		return "", unknownPath(names[0])
 	case err != nil:
 		return "", err
@@ -175,17 +188,14 @@ func writeLine(w io.Writer, format string, args ...any) {
 // keyAutoscale is the part of a box whose conditions read the load of the box.
 const keyAutoscale = "autoscale"
 
-const autoscaleText = "Replaces workers, queueDepth and resync of a running box by those of do, while its conditions hold: docs/how-to/scaling.md."
-
-// explainAutoscale answers for a path below autoscale: what its conditions may read.
-func explainAutoscale(path []string) (string, error) {
-	if len(path) > 0 {
-		return "", fmt.Errorf("%s has no field %q here; kubectl explain operatorbox.spec.%s says what there is", keyAutoscale, strings.Join(path, "."), keyAutoscale)
+// explainAutoscale answers for autoscale: its fields, and what its conditions may read.
+func explainAutoscale(recursive bool) (string, error) {
+	text, err := explainAPI([]string{keyAutoscale}, recursive)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "KEY:    %s\n\nDESCRIPTION:\n", keyAutoscale)
-	writeText(&b, autoscaleText)
-	b.WriteString("\nFIELDS OF CONDITIONS\n")
+	b.WriteString(text + "\nFIELDS OF CONDITIONS\n")
 	w := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)
 	for _, f := range autoscale.Fields() {
 		if f.OfTime {

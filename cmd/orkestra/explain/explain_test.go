@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/config/crd"
+	"github.com/orkspace/orkestra/engine/boxschema"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/when"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -56,8 +62,21 @@ func TestExplain(t *testing.T) {
 		"providers":                    {[]string{"providers"}, []string{"FIELD:  operatorbox.spec.providers <map of lists of ProviderResource>\n", "  credentials <ProviderCredentials>\n", "\nPROVIDER\nnone: this orkestra has no providers"}},
 		"a field of theirs":            {[]string{"providers.credentials.webIdentity.roleARN"}, []string{"FIELD:  operatorbox.spec.providers.credentials.webIdentity.roleARN <string>\n"}},
 		"what autoscale reads": {[]string{"autoscale"}, []string{
-			"KEY:    autoscale\n\nDESCRIPTION:\n    Replaces workers", "\nstatus.queueDepth, metrics.queueDepth ", "\ntime.hour ",
+			"FIELD:  operatorbox.spec.autoscale <", "  conditions <Gate>\n", "\nstatus.queueDepth, metrics.queueDepth ", "\ntime.hour ",
 		}},
+		"below autoscale":      {[]string{"autoscale.do"}, []string{"FIELD:  operatorbox.spec.autoscale.do <"}},
+		"values of a box":      {[]string{"deployments.whenFalse"}, []string{"\n    Values: Keep, Delete.\n"}},
+		"values of Kubernetes": {[]string{"deployments.strategy.type"}, []string{"\n    Values: Recreate, RollingUpdate.\n"}},
+		"the operators":        {[]string{"operators"}, []string{"equals, as a key equals\n    The field equals this value", "\ngt, as a key greaterThan\n"}},
+		"an operator": {[]string{"operators.gt"}, []string{
+			"OPERATOR:  gt\nKEY:       greaterThan\n\nDESCRIPTION:\n    The field is above this number, quantity, duration or time.\n    Of an absent field it is false.\n",
+			"\n    Example: {field: spec.replicas, greaterThan: 1}\n    The same: {field: spec.replicas, operator: gt, value: 1}\n",
+		}},
+		"an operator by its key":   {[]string{"greaterThan"}, []string{"OPERATOR:  gt\n"}},
+		"one that reads the clock": {[]string{"olderThan"}, []string{"Its answer changes with the time"}},
+		"the functions":            {[]string{"functions"}, []string{"KUBERNETES OBJECTS:\n  readyReplicas OBJECT\n    The number of ready pods", "\nTEXT:\n"}},
+		"a function":               {[]string{"functions.ternary"}, []string{"FUNCTION:  ternary A B CONDITION\n\nDESCRIPTION:\n    A where CONDITION is true, otherwise B.\n    Example: {{ ternary ", "\n    gives https\n"}},
+		"a function by its name":   {[]string{"upper"}, []string{"FUNCTION:  upper TEXT\n"}},
 		"everything below a key": {[]string{"services", "--recursive"}, []string{
 			"\nFIELDS:\n  type <string>\n  port <integer>\n  targetPort <integer or string>\n  ports <list of ServicePort>\n    name <string>\n", "\n  selector <map of strings>\n",
 		}},
@@ -94,6 +113,11 @@ func TestExplainRefuses(t *testing.T) {
 		"a key below a group":            {[]string{"spec.onReconcile.deploymets.image"}, `error: unknown key "deploymets", did you mean "deployments"?` + "\n"},
 		"a field of a kind":              {[]string{"crdhealth.spek"}, `error: crdhealth has no field "spek", did you mean "spec"?` + "\n"},
 		"a kind of a provider":           {[]string{"providers.aws"}, "error: this orkestra has no providers; "},
+		"an unknown operator":            {[]string{"operators.greater"}, `error: conditions have no operator "greater"`},
+		"a slip in an operator":          {[]string{"graterThan"}, `error: unknown key "graterThan", did you mean "greaterThan"?` + "\n"},
+		"a slip in a function":           {[]string{"functions.uper"}, `error: templates have no function "uper", did you mean "upper"?` + "\n"},
+		"a function of others":           {[]string{"functions.now"}, `error: templates have no function "now": it depends on the clock or the time zone`},
+		"below autoscale":                {[]string{"autoscale.dos"}, `error: operatorbox.spec.autoscale has no field "dos", did you mean "do"?` + "\n"},
 		"what a patch does not take":     {[]string{"patches.adopt"}, `error: patches has no field "adopt"`},
 		"a spec of a kind that has none": {[]string{"secrets.spec"}, `error: secrets has no field "spec"`},
 	} {
@@ -163,5 +187,109 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		if _, shadowed := kinds.Lookup(f.Name); shadowed && !strings.Contains(text, "orkestra explain spec."+f.Name+"\n") {
 			t.Errorf("%s is a field of a box and a key, and its text tells of the key alone:\n%s", f.Name, text)
 		}
+	}
+}
+
+// TestEveryWordIsExplained: each operator by both of its names, each function by all of its names.
+func TestEveryWordIsExplained(t *testing.T) {
+	for _, o := range when.Descriptions() {
+		for _, name := range []string{string(o.Name), o.Short} {
+			text, err := explain(nil, keyOperators+"."+name, false)
+			if err != nil || !strings.HasPrefix(text, "OPERATOR:  "+string(o.Name)+"\n") || !strings.Contains(text, "Example: {field: "+o.Field) || textOf(o) == "" {
+				t.Errorf("%s: got %v\n%s", name, err, text)
+			}
+		}
+	}
+	for _, f := range functions.All() {
+		for _, name := range append([]string{f.Name}, f.Aliases...) {
+			text, err := explain(nil, keyFunctions+"."+name, false)
+			if err != nil || !strings.HasPrefix(text, "FUNCTION:  "+f.Usage+"\n") || !strings.Contains(text, "Example: "+f.Example+"\n    gives ") {
+				t.Errorf("%s: got %v\n%s", name, err, text)
+			}
+		}
+	}
+}
+
+// TestSchemaIsExplained: each field of the schema that editors read has a path, and says the same there. Each definition is gone into once.
+func TestSchemaIsExplained(t *testing.T) {
+	printed, err := boxschema.Box(crd.BoxDefinition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(printed, &all); err != nil {
+		t.Fatal(err)
+	}
+	definitions, _ := all["definitions"].(map[string]any)
+	seen, fields := map[string]bool{}, 0
+	var walk func(path string, schema map[string]any)
+	walk = func(path string, schema map[string]any) {
+		if ref, ok := schema["$ref"].(string); ok {
+			name := strings.TrimPrefix(ref, "#/definitions/")
+			definition, known := definitions[name].(map[string]any)
+			if !known {
+				t.Errorf("%s: there is no definition %s", path, name)
+			}
+			if !seen[name] {
+				seen[name] = true
+				walk(path, definition)
+			}
+		}
+		for _, inside := range []string{"items", "additionalProperties"} {
+			if below, ok := schema[inside].(map[string]any); ok {
+				walk(path, below)
+			}
+		}
+		if both, ok := schema["allOf"].([]any); ok {
+			walk(path, both[0].(map[string]any))
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			fields++
+			at, below := path+"."+name, properties[name].(map[string]any)
+			text, err := explain(nil, at, false)
+			if err != nil || !strings.Contains(text, "DESCRIPTION:\n") {
+				t.Errorf("%s: got %v\n%s", at, err, text)
+			}
+			described, _ := below["description"].(string)
+			first, _, _ := strings.Cut(described, "\n")
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(first), " ")) {
+				t.Errorf("%s: the schema says %q, and explain:\n%s", at, first, text)
+			}
+			walk(at, below)
+		}
+	}
+	spec := all["properties"].(map[string]any)["spec"].(map[string]any)
+	walk("spec", spec)
+	if fields < 1500 {
+		t.Errorf("the schema has only %d fields", fields)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for beginning, want := range map[string][]string{
+		"deploy":                              {"deployments"},
+		"deployments.pro":                     {"deployments.probes"},
+		"deployments.probes.readiness.httpGe": {"deployments.probes.readiness.httpGet"},
+		"configMaps.da":                       {"configMaps.data"},
+		"spec.onRec":                          {"spec.onReconcile"},
+		"spec.onReconcile.configm":            {"spec.onReconcile.configmaps"},
+		"spec.onReconcile.configmaps.bin":     {"spec.onReconcile.configmaps.binaryData"},
+		"namespaces.inc":                      {"namespaces.include"},
+		"crdhealth.status.fail":               {"crdhealth.status.failing"},
+		"func":                                {"functions"},
+		"functions.tern":                      {"functions.ternary"},
+		"operators.greaterThanO":              {"operators.greaterThanOrEqual"},
+		"autoscale.con":                       {"autoscale.conditions"},
+		"none.":                               nil,
+		"deployments.image.":                  nil,
+		"deployments.imag.":                   nil,
+	} {
+		stdout, _, code := shared.Run(t, NewCommand(nil), "", "__complete", beginning)
+		g := NewWithT(t)
+		g.Expect(code).To(BeZero())
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		g.Expect(lines[:len(lines)-1]).To(HaveExactElements(want), beginning)
+		g.Expect(lines[len(lines)-1]).To(Equal(":6"), "no space, and no file")
 	}
 }

@@ -81,6 +81,9 @@ func writeDoc(b *strings.Builder, f kinds.FieldDoc) {
 	if f.Default != "" && !f.Required() {
 		writeText(b, "Default: "+f.Default+".")
 	}
+	if len(f.Values) > 0 {
+		writeText(b, "Values: "+strings.Join(f.Values, ", ")+".")
+	}
 	if f.Example != "" {
 		b.WriteString(indent + "Example: " + f.Example + "\n")
 	}

@@ -36,11 +36,13 @@ type fieldDoc struct {
 	standard string
 	// example is the field with a value, in YAML.
 	example string
+	// values are those that the field may have, in the order of the source; none: any.
+	values []string
 }
 
 // readTypes reads the types of a package that its kinds and declarations are made of, sorted by name.
 func readTypes(folder string) ([]typeDoc, error) {
-	structs, err := readStructs(folder)
+	structs, enums, err := readDeclared(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func readTypes(folder string) ([]typeDoc, error) {
 	}
 	var out []typeDoc
 	for name := range reached {
-		doc, err := describe(name, structs[name])
+		doc, err := describe(name, structs[name], enums)
 		if err != nil {
 			return nil, fmt.Errorf("type %s: %w", name, err)
 		}
@@ -76,19 +78,20 @@ type structType struct {
 	syntax *ast.StructType
 }
 
-func readStructs(folder string) (map[string]structType, error) {
+// readDeclared reads the structs of a package, and the values of its types that have few.
+func readDeclared(folder string) (map[string]structType, map[string][]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := map[string]structType{}
+	out, enums := map[string]structType{}, map[string][]string{}
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, entry.Name()), nil, parser.ParseComments)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, decl := range file.Decls {
 			general, ok := decl.(*ast.GenDecl)
@@ -102,11 +105,27 @@ func readStructs(folder string) (map[string]structType, error) {
 				}
 				if s, ok := t.Type.(*ast.StructType); ok {
 					out[t.Name.Name] = structType{doc: general.Doc, syntax: s}
+				} else if values := enumOf(general.Doc); len(values) > 0 {
+					enums[t.Name.Name] = values
 				}
 			}
 		}
 	}
-	return out, nil
+	return out, enums, nil
+}
+
+// enumOf gives the values that a comment allows by its marker.
+func enumOf(doc *ast.CommentGroup) []string {
+	const marker = "+kubebuilder:validation:Enum="
+	if doc == nil {
+		return nil
+	}
+	for _, c := range doc.List {
+		if _, values, found := strings.Cut(c.Text, marker); found {
+			return strings.Split(values, ";")
+		}
+	}
+	return nil
 }
 
 // reach adds a type and those of its fields.
@@ -139,7 +158,7 @@ func elemOf(of ast.Expr) string {
 	}
 }
 
-func describe(name string, s structType) (typeDoc, error) {
+func describe(name string, s structType, enums map[string][]string) (typeDoc, error) {
 	out := typeDoc{name: name, text: typeText(lines(s.doc))}
 	for _, f := range s.syntax.Fields.List {
 		jsonName, err := nameInJSON(f)
@@ -154,6 +173,9 @@ func describe(name string, s structType) (typeDoc, error) {
 			goName = f.Names[0].Name
 		}
 		doc := parseField(goName, jsonName, lines(f.Doc))
+		if doc.values = enumOf(f.Doc); doc.values == nil {
+			doc.values = enums[elemOf(f.Type)]
+		}
 		out.fields = append(out.fields, doc)
 	}
 	return out, nil

@@ -42,7 +42,11 @@ func render(types []typeDoc, api, pkg string) string {
 	for _, t := range types {
 		fmt.Fprintf(&b, "%q: {\ntext: %q,\nfields: map[string]fieldDoc{\n", t.name, t.text)
 		for _, f := range t.fields {
-			fmt.Fprintf(&b, "%q: {text: %q, standard: %q, example: %q},\n", f.name, f.text, f.standard, f.example)
+			fmt.Fprintf(&b, "%q: {text: %q, standard: %q, example: %q", f.name, f.text, f.standard, f.example)
+			if len(f.values) > 0 {
+				fmt.Fprintf(&b, ", values: %#v", f.values)
+			}
+			b.WriteString("},\n")
 		}
 		b.WriteString("},\n},\n")
 	}

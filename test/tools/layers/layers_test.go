@@ -100,6 +100,7 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/contention", imported: ours("engine/pipeline"), list: "contention"},
 		{folder: "engine/contention", imported: ours("engine"), list: "contention"},
 		{folder: "engine/contention", imported: ours("controllers"), list: "contention", test: true},
+		{folder: "engine/boxschema", imported: ours("engine/pipeline"), list: "boxspec"},
 		{folder: "engine/boxspec", imported: ours("engine"), list: "boxspec"},
 		{folder: "engine/boxspec", imported: ours("engine/pipeline"), list: "boxspec"},
 		{folder: "engine/boxspec", imported: ours("controllers"), list: "boxspec", test: true},

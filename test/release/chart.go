@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,23 +70,22 @@ func (o options) chartArtifact(packed []byte) (v1.Image, error) {
 
 // install renders config/default with the image of this release.
 func (o options) install(digest string) ([]byte, error) {
-	overlay, err := os.MkdirTemp(o.root, ".release-")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder for the overlay: %w", err)
+	files := filesys.MakeFsInMemory()
+	if err := o.copyConfig(files); err != nil {
+		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(overlay) }() // nothing is lost if it stays
 	image := o.repository + "/orkestra"
 	kustomization, err := json.Marshal(map[string]any{
-		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{"../config/default"},
+		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{"../default"},
 		"images": []map[string]string{{"name": defaultImage, "newName": image, "newTag": o.version, "digest": digest}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the overlay: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), kustomization, 0o600); err != nil {
+	if err := files.WriteFile("/config/release/kustomization.yaml", kustomization); err != nil {
 		return nil, fmt.Errorf("writing the overlay: %w", err)
 	}
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), overlay)
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/config/release")
 	if err != nil {
 		return nil, fmt.Errorf("rendering config/default: %w", err)
 	}
@@ -96,6 +97,25 @@ func (o options) install(digest string) ([]byte, error) {
 		return nil, fmt.Errorf("config/default does not run %s: wanted the image %s in config/manager", wanted, defaultImage)
 	}
 	return text, nil
+}
+
+// copyConfig puts the kustomize files where an overlay can be beside them, without writing into the checkout.
+func (o options) copyConfig(into filesys.FileSystem) error {
+	from := os.DirFS(o.root)
+	err := fs.WalkDir(from, "config", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" || strings.HasPrefix(name, "config/samples/") {
+			return err
+		}
+		content, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		return into.WriteFile("/"+name, content)
+	})
+	if err != nil {
+		return fmt.Errorf("reading config: %w", err)
+	}
+	return nil
 }
 
 // defaultImage is the one that config/manager runs.

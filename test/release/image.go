@@ -33,6 +33,9 @@ func openBase(reference string, options ...remote.Option) (*baseImage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the base image in %q: %w", reference, err)
 		}
+		if index, err = inner(index); err != nil {
+			return nil, fmt.Errorf("reading the base image in %q: %w", reference, err)
+		}
 		digest, err := index.Digest()
 		if err != nil {
 			return nil, fmt.Errorf("reading the base image in %q: %w", reference, err)
@@ -48,6 +51,18 @@ func openBase(reference string, options ...remote.Option) (*baseImage, error) {
 		return nil, fmt.Errorf("fetching the base image %s: %w", digest, err)
 	}
 	return &baseImage{name: digest.Context().Name(), digest: digest.DigestStr(), index: index}, nil
+}
+
+// inner gives the image of a layout that has one index, as `crane pull --format=oci` writes it, and else the layout's own index.
+func inner(index v1.ImageIndex) (v1.ImageIndex, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(manifest.Manifests) == 1 && manifest.Manifests[0].MediaType.IsIndex() {
+		return index.ImageIndex(manifest.Manifests[0].Digest)
+	}
+	return index, nil
 }
 
 // of gives the base's image for a platform.

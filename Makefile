@@ -356,7 +356,7 @@ SINCE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null)
 ARCHIVES ?= darwin/amd64,darwin/arm64,linux/amd64,linux/arm64,windows/amd64,windows/arm64
 
 .PHONY: dist
-dist: $(BIN)/release $(BIN)/helm ## Write everything that a release has into dist/, from a clean checkout; needs VERSION=v1.2.3 and BASE=IMAGE@sha256:….
+dist: $(BIN)/release $(BIN)/helm $(BIN)/orkestra-cluster ## Write everything that a release has into dist/, from a clean checkout; needs VERSION=v1.2.3 and BASE=IMAGE@sha256:….
 	$(BIN)/release build -version '$(VERSION)' -base '$(BASE)' -repository '$(patsubst %/,%,$(dir $(IMAGE)))' -since '$(SINCE)' -images '$(PLATFORMS)' -archives '$(ARCHIVES)'
 
 .PHONY: dist-push

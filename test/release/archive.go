@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,7 +67,7 @@ func zipOf(files []file, at time.Time) ([]byte, error) {
 	w := zip.NewWriter(&out)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}
-		header.SetMode(os.FileMode(f.mode)) //nolint:gosec // a mode is twelve bits
+		header.SetMode(os.FileMode(f.mode))
 		into, err := w.CreateHeader(header)
 		if err != nil {
 			return nil, fmt.Errorf("packing %q: %w", f.name, err)
@@ -90,7 +91,7 @@ func untarGzip(packed []byte) ([]file, error) {
 	var out []file
 	for r := tar.NewReader(compressed); ; {
 		header, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -4,17 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,11 +64,11 @@ func (o options) chartArtifact(packed []byte) (v1.Image, error) {
 	return newArtifact(config, "application/vnd.cncf.helm.config.v1+json", packed, "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "", nil, annotations)
 }
 
-// install renders config/default with the image of this release.
-func (o options) install(digest string) ([]byte, error) {
-	files := filesys.MakeFsInMemory()
-	if err := o.copyConfig(files); err != nil {
-		return nil, err
+// install renders config/default with the image of this release, by the kustomize of kubectl.
+func (o options) install(ctx context.Context, digest string) ([]byte, error) {
+	folder := filepath.Join(o.work, "config")
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(o.root, "config"))); err != nil {
+		return nil, fmt.Errorf("copying config, so that an overlay can be beside it: %w", err)
 	}
 	image := o.repository + "/orkestra"
 	kustomization, err := json.Marshal(map[string]any{
@@ -82,14 +78,15 @@ func (o options) install(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the overlay: %w", err)
 	}
-	if err := files.WriteFile("/config/release/kustomization.yaml", kustomization); err != nil {
+	overlay := filepath.Join(folder, "release")
+	if err := os.Mkdir(overlay, 0o755); err != nil {
 		return nil, fmt.Errorf("writing the overlay: %w", err)
 	}
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/config/release")
-	if err != nil {
-		return nil, fmt.Errorf("rendering config/default: %w", err)
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), kustomization, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the overlay: %w", err)
 	}
-	text, err := objects.AsYaml()
+	kubectl := append(strings.Fields(o.kubectl), "kustomize", overlay)
+	text, err := output(exec.CommandContext(ctx, kubectl[0], kubectl[1:]...))
 	if err != nil {
 		return nil, fmt.Errorf("rendering config/default: %w", err)
 	}
@@ -97,25 +94,6 @@ func (o options) install(digest string) ([]byte, error) {
 		return nil, fmt.Errorf("config/default does not run %s: wanted the image %s in config/manager", wanted, defaultImage)
 	}
 	return text, nil
-}
-
-// copyConfig puts the kustomize files where an overlay can be beside them, without writing into the checkout.
-func (o options) copyConfig(into filesys.FileSystem) error {
-	from := os.DirFS(o.root)
-	err := fs.WalkDir(from, "config", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" || strings.HasPrefix(name, "config/samples/") {
-			return err
-		}
-		content, err := fs.ReadFile(from, name)
-		if err != nil {
-			return err
-		}
-		return into.WriteFile("/"+name, content)
-	})
-	if err != nil {
-		return fmt.Errorf("reading config: %w", err)
-	}
-	return nil
 }
 
 // defaultImage is the one that config/manager runs.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +22,7 @@ import (
 
 // options say what is built, and from what.
 type options struct {
-	root, out, version, repository, base, helm, since string
+	root, out, version, repository, base, helm, kubectl, since string
 
 	images, archives []platform
 	source           source
@@ -47,7 +48,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := clear(o.out); err != nil {
+	if err := emptied(o.out); err != nil {
 		return err
 	}
 	if o.work, err = os.MkdirTemp("", "release-"); err != nil {
@@ -81,8 +82,8 @@ func (o options) run(ctx context.Context) error {
 	return o.checksums()
 }
 
-// clear makes an empty folder. One with files that this program did not write is refused.
-func clear(folder string) error {
+// emptied makes an empty folder. One with files that this program did not write is refused.
+func emptied(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading %q: %w", folder, err)
@@ -153,9 +154,7 @@ func (o options) image(ctx context.Context, store layout.Path, command string, b
 		"org.opencontainers.image.base.name": base.name, "org.opencontainers.image.base.digest": base.digest,
 		"org.opencontainers.image.created": created(o.source.time),
 	}
-	for key, value := range r.labels {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, r.labels)
 	var referrers []v1.Image
 	index, err := indexOf(o.images, annotations, func(p platform) (v1.Image, error) {
 		under, err := base.of(p)
@@ -239,7 +238,7 @@ func (o options) manifests(ctx context.Context, store layout.Path, released map[
 		return fmt.Errorf("reading the chart's digest: %w", err)
 	}
 	released[chartName] = digest.String()
-	objects, err := o.install(released["orkestra"])
+	objects, err := o.install(ctx, released["orkestra"])
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -107,9 +108,7 @@ func (r recipe) newImage(base v1.Image, binary []byte, at time.Time) (v1.Image, 
 	if config.Config.Labels == nil {
 		config.Config.Labels = map[string]string{}
 	}
-	for key, value := range r.labels {
-		config.Config.Labels[key] = value
-	}
+	maps.Copy(config.Config.Labels, r.labels)
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, fmt.Errorf("setting the configuration: %w", err)
 	}

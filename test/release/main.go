@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -33,7 +34,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("a command is missing\n" + usage)
+		return fmt.Errorf("a command is missing\n%s", usage)
 	}
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"build": build, "push": push, "base": base, "changes": changes}
 	command, known := commands[args[0]]
@@ -55,6 +56,7 @@ func build(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&o.repository, "repository", "ghcr.io/orkspace", "where the images will be")
 	flags.StringVar(&o.base, "base", "", "what the images are built on: an image by digest, or a `folder` with an OCI layout")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "the `file` with Helm")
+	flags.StringVar(&o.kubectl, "kubectl", "bin/orkestra-cluster kubectl", "the `command` with kustomize")
 	flags.StringVar(&o.since, "since", "", "the `commit` of the release before; without one, nothing is compared")
 	images := flags.String("images", "linux/amd64,linux/arm64", "platforms of images")
 	archives := flags.String("archives", "darwin/amd64,darwin/arm64,linux/amd64,linux/arm64,windows/amd64,windows/arm64", "platforms of archives")
@@ -135,10 +137,8 @@ func parsePlatforms(list string) ([]platform, error) {
 		if !known(p) {
 			return nil, fmt.Errorf("platform %q: wanted linux, darwin or windows, a slash, and amd64 or arm64", item)
 		}
-		for _, other := range out {
-			if other == p {
-				return nil, fmt.Errorf("platform %q is given twice", item)
-			}
+		if slices.Contains(out, p) {
+			return nil, fmt.Errorf("platform %q is given twice", item)
 		}
 		out = append(out, p)
 	}

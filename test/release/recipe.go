@@ -42,11 +42,11 @@ func readRecipe(dockerfile string, args map[string]string) (recipe, error) {
 			continue
 		}
 		if err := r.follow(instruction, rest, args); err != nil {
-			return recipe{}, fmt.Errorf("Dockerfile, %s: %w", instruction, err)
+			return recipe{}, fmt.Errorf("the Dockerfile, %s: %w", instruction, err)
 		}
 	}
 	if r.binary == "" || len(r.entrypoint) == 0 || r.user == "" {
-		return recipe{}, fmt.Errorf("Dockerfile: the last stage has to have COPY, ENTRYPOINT and USER; found COPY to %q, ENTRYPOINT %q, USER %q", r.binary, r.entrypoint, r.user)
+		return recipe{}, fmt.Errorf("the Dockerfile: the last stage has to have COPY, ENTRYPOINT and USER; found COPY to %q, ENTRYPOINT %q, USER %q", r.binary, r.entrypoint, r.user)
 	}
 	return r, nil
 }

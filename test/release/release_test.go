@@ -61,7 +61,7 @@ func tree(t *testing.T) string {
 func released(t *testing.T, root, base string) options {
 	t.Helper()
 	o := options{
-		root: root, out: filepath.Join(t.TempDir(), "dist"), version: version, repository: "registry.example.com/team", base: base, helm: filepath.Join(repo, "bin/helm"),
+		root: root, out: filepath.Join(t.TempDir(), "dist"), version: version, repository: "registry.example.com/team", base: base, helm: filepath.Join(repo, "bin/helm"), kubectl: filepath.Join(repo, "bin/orkestra-cluster") + " kubectl",
 		images: []platform{host}, archives: []platform{host, {"windows", "amd64"}}, source: source{commit: commit, time: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)},
 	}
 	try(t, o.run(t.Context()))
@@ -121,7 +121,7 @@ func TestReleases(t *testing.T) {
 		says(t, files[1].content)
 		zipped, err := zip.OpenReader(filepath.Join(o.out, "orkestra_1.2.3_windows_amd64.zip"))
 		try(t, err)
-		defer zipped.Close()
+		t.Cleanup(func() { try(t, zipped.Close()) })
 		if len(zipped.File) != 2 || zipped.File[1].Name != "orkestra.exe" {
 			t.Errorf("the archive for Windows has %d files", len(zipped.File))
 		}
@@ -198,7 +198,7 @@ func holds(t *testing.T, image v1.Image) {
 	t.Helper()
 	found := map[string][]byte{}
 	content := mutate.Extract(image)
-	defer content.Close()
+	t.Cleanup(func() { try(t, content.Close()) })
 	for r := tar.NewReader(content); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -303,7 +303,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, `has no heading "## v9.0.0"`, func() error { return options{root: root, version: "v9.0.0"}.run(t.Context()) })
 	mine := t.TempDir()
 	write(t, filepath.Join(mine, "thesis.txt"), "x")
-	refused(t, "it is not a release", func() error { return clear(mine) })
+	refused(t, "it is not a release", func() error { return emptied(mine) })
 	read(t, filepath.Join(mine, "thesis.txt"))
 
 	for _, list := range []string{"", "linux", "linux/386", "plan9/amd64", "linux/amd64,linux/amd64"} {
@@ -329,7 +329,7 @@ func TestRecipe(t *testing.T) {
 	text := string(read(t, filepath.Join(repo, "Dockerfile")))
 	args := map[string]string{"VERSION": version, "COMMIT": commit, "COMMAND": "orkestra"}
 	for _, test := range []struct{ old, new, wanted string }{
-		{"USER 65532:65532\n", "USER 65532:65532\nEXPOSE 8080\n", "Dockerfile, EXPOSE: releases are built without"},
+		{"USER 65532:65532\n", "USER 65532:65532\nEXPOSE 8080\n", "the Dockerfile, EXPOSE: releases are built without"},
 		{"USER 65532:65532\n", "", "has to have COPY, ENTRYPOINT and USER"},
 		{`ENTRYPOINT ["/orkestra"]`, "ENTRYPOINT /orkestra", "wanted a list as JSON"},
 		{"ARG COMMAND=orkestra\nLABEL", "ARG COMMAND=orkestra\nARG MORE\nLABEL", "MORE is not known here"},

@@ -78,7 +78,7 @@ func TestFields(t *testing.T) {
 	before := crd("a: {type: object, required: [b], properties: {b: {type: string}, c: {type: array, items: {type: object, properties: {d: {type: integer, default: 3}}}}}}, e: {type: string, enum: [x, y]}, g: {type: string, maxLength: 9}")
 	after := crd("a: {type: object, properties: {b: {type: string}, c: {type: array, items: {type: object, properties: {d: {type: integer, default: 4}}}}}}, f: {type: object, properties: {g: {type: string}}}, g: {type: string, maxLength: 8}")
 	found := compare(facts{"API": before}, facts{"API": after})
-	wanted := "## What changed since v1\n\n### API\n\n- removed: `thing.v1.e` (string, one of [x y])\n- changed: `thing.v1.a.b` (was: string, required; is: string)\n" +
+	wanted := "## What changed since v1\n\n### API\n\n- removed: `thing.v1.e`\n- changed: `thing.v1.a.b` (was: string, required; is: string)\n" +
 		"- changed: `thing.v1.a.c[].d` (was: integer, default 3; is: integer, default 4)\n- changed: `thing.v1.g` (was: string, maxLength 9; is: string, maxLength 8)\n- added: `thing.v1.f` (object)"
 	if text := describe(found, "v1"); text != wanted {
 		t.Errorf("got:\n%s\nwanted:\n%s", text, wanted)

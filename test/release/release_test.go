@@ -177,11 +177,16 @@ func pulledImage(t *testing.T, repository, command string) {
 	try(t, err)
 	about, err := referrers.IndexManifest()
 	try(t, err)
-	if len(about.Manifests) != 1 || about.Manifests[0].ArtifactType != sbomType {
+	if len(about.Manifests) != 1 {
 		t.Fatalf("%s: referrers are %+v, wanted an SBOM", command, about.Manifests)
 	}
 	sbom, err := remote.Image(reference.Context().Digest(about.Manifests[0].Digest.String()))
 	try(t, err)
+	described, err := sbom.Manifest()
+	try(t, err)
+	if described.ArtifactType != sbomType || described.Layers[0].MediaType != sbomType {
+		t.Errorf("%s: the referrer is a %q with a %q, wanted an SBOM", command, described.ArtifactType, described.Layers[0].MediaType)
+	}
 	layers, err := sbom.Layers()
 	try(t, err)
 	content, err := layers[0].Compressed()

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -39,6 +42,17 @@ func TestVersionSaysWhatItWasTestedWith(t *testing.T) {
 	stdout, _, code := orkestra(t, "", "version")
 	g.Expect(code).To(BeZero())
 	g.Expect(stdout).To(Equal("orkestra dev (commit none, " + runtime.Version() + ", tested with Kubernetes 1.36)\n"))
+}
+
+// The reference of the command line has every command.
+func TestEveryCommandIsInTheReference(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "cli.md"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	rows := regexp.MustCompile("(?m)^\\| `.*$").FindAllString(string(page), -1)
+	for _, command := range app.NewCommand(app.Options{}).Commands() {
+		found := regexp.MustCompile("`" + regexp.QuoteMeta(command.Name()) + "[ `]").MatchString(strings.Join(rows, "\n"))
+		NewWithT(t).Expect(found).To(BeTrue(), "docs/reference/cli.md has no row for orkestra "+command.Name())
+	}
 }
 
 // The help says what is read, with whose rights, and what is checked with it.

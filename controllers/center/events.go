@@ -80,7 +80,7 @@ func (e *Events) list(ctx context.Context, namespace string, objects map[types.U
 	out := found{events: []api.Event{}, cut: list.Continue != ""}
 	for i := range list.Items {
 		if objects[list.Items[i].InvolvedObject.UID] {
-			out.events = append(out.events, eventOf(&list.Items[i]))
+			out.events = append(out.events, EventOf(&list.Items[i]))
 		}
 	}
 	slices.SortStableFunc(out.events, func(a, b api.Event) int { return b.Time.Compare(a.Time) })
@@ -88,8 +88,8 @@ func (e *Events) list(ctx context.Context, namespace string, objects map[types.U
 	return out, nil
 }
 
-// eventOf reads both ways in which events tell their time and number: the older one, and that of a series.
-func eventOf(e *corev1.Event) api.Event {
+// EventOf reads both ways in which events tell their time and number: the older one, and that of a series.
+func EventOf(e *corev1.Event) api.Event {
 	at, count := e.LastTimestamp.Time, max(e.Count, 1)
 	if at.IsZero() {
 		at = e.EventTime.Time

@@ -42,12 +42,7 @@ func (r *Resource) beside() bool { return r.Unselected && len(r.Declarations) ==
 // over gives the boxes over a kind, in the order in which an object is theirs: the one whose mark it has, those that select it by their specs, and
 // the others, each by their age. A box that has the kind as its own shares it with no other.
 func over(i *Inspector, crd string, live *unstructured.Unstructured) []*v1alpha1.OperatorBox {
-	var all []*v1alpha1.OperatorBox
-	for n := range i.boxes {
-		if crds.NameOf(&i.boxes[n]) == crd {
-			all = append(all, &i.boxes[n])
-		}
-	}
+	all := i.BoxesOver(crd)
 	rank := func(box *v1alpha1.OperatorBox) int {
 		switch {
 		case live.GetAnnotations()[v1alpha1.AnnotationManagedBy] == box.Name:
@@ -76,4 +71,36 @@ func selecting(ctx context.Context, i *Inspector, boxes []*v1alpha1.OperatorBox,
 		}
 	}
 	return best, nil
+}
+
+// BoxOf gives an object and the box that has to do with it, without asking for its children. The error says that there is no such object, or that no box
+// has to do with it.
+func (i *Inspector) BoxOf(ctx context.Context, t Target) (*v1alpha1.OperatorBox, *unstructured.Unstructured, error) {
+	live, err := i.Objects.Get(ctx, t.Kind, t.Namespace, t.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if live == nil {
+		return nil, nil, absent(t)
+	}
+	boxes, err := i.boxesOf(ctx, t, live)
+	if err != nil {
+		return nil, nil, err
+	}
+	box := boxes[0] // the first has to do with it, if any has
+	if crds.OthersName(box) == "" || live.GetAnnotations()[v1alpha1.AnnotationManagedBy] == box.Name || pipeline.Selects(compiler.ElderOf(box), live) {
+		return box, live, nil
+	}
+	return nil, nil, fmt.Errorf("%s %q: no OperatorBox selects it: see namespaces, selector and annotationSelector of OperatorBox %q", t.Kind.Kind, t.Name, box.Name)
+}
+
+// BoxesOver gives the boxes over a kind, <plural>.<group>, by name.
+func (i *Inspector) BoxesOver(crd string) []*v1alpha1.OperatorBox {
+	var all []*v1alpha1.OperatorBox
+	for n := range i.boxes {
+		if crds.NameOf(&i.boxes[n]) == crd {
+			all = append(all, &i.boxes[n])
+		}
+	}
+	return all
 }

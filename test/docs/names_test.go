@@ -151,16 +151,6 @@ func TestStates(t *testing.T) {
 	expectNames(t, "docs/reference/cli.md", "state", want)
 }
 
-// TestCommandLine checks that the reference of the command line has every command.
-func TestCommandLine(t *testing.T) {
-	page := read(t, "docs/reference/cli.md")
-	for _, m := range regexp.MustCompile(`(\w+)\.NewCommand\(`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1) {
-		if !regexp.MustCompile("(?m)^\\| `" + m[1] + "[ `]").MatchString(page) {
-			t.Errorf("docs/reference/cli.md lacks %q", m[1])
-		}
-	}
-}
-
 // TestMetrics checks that every series is listed, and that no page names one that does not exist.
 func TestMetrics(t *testing.T) {
 	series := map[string]bool{}

@@ -5,16 +5,22 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/actions"
 	"github.com/orkspace/orkestra/cmd/orkestra/audit"
 	"github.com/orkspace/orkestra/cmd/orkestra/drain"
+	"github.com/orkspace/orkestra/cmd/orkestra/events"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/explain"
 	"github.com/orkspace/orkestra/cmd/orkestra/generate"
+	"github.com/orkspace/orkestra/cmd/orkestra/get"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
@@ -23,6 +29,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/ui"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
+	"github.com/orkspace/orkestra/cmd/orkestra/wait"
 	"github.com/orkspace/orkestra/cmd/orkestra/webhook"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/provider"
@@ -40,9 +47,32 @@ type Options struct {
 // code: 0, 1 for a failure, 2 for wrong use.
 func Main(o Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := exit.Run(ctx, NewCommand(o), os.Args[1:])
+	root := NewCommand(o)
+	code := exit.Run(ctx, root, Called(root, os.Args))
 	stop()
 	os.Exit(code)
+}
+
+// The names under which kubectl looks for a plugin, and for what completes its arguments.
+const (
+	pluginName   = "kubectl-orkestra"
+	completeName = "kubectl_complete-orkestra"
+)
+
+// Called gives the arguments of a command by those of its process. As a plugin of kubectl, it shows the name that people have typed; as what kubectl asks
+// for completions, it completes.
+func Called(root *cobra.Command, process []string) []string {
+	if len(process) == 0 {
+		return nil
+	}
+	as := strings.TrimSuffix(filepath.Base(process[0]), ".exe")
+	if as == pluginName || as == completeName {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl orkestra"}
+	}
+	if as == completeName {
+		return slices.Concat([]string{cobra.ShellCompRequestCmd}, process[1:])
+	}
+	return process[1:]
 }
 
 // NewCommand makes the command with all that are below it.
@@ -61,5 +91,7 @@ func NewCommand(o Options) *cobra.Command {
 	}
 	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
 		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
+	root.AddCommand(events.NewCommand(time.Now), get.NewCommand(time.Now), wait.NewCommand(time.Now))
+	root.AddCommand(actions.NewCommands(time.Now)...)
 	return root
 }

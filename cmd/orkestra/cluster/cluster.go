@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +54,15 @@ func (f Flags) Namespace() (string, error) {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return namespace, nil
+}
+
+// Contexts are those of the kubeconfig, by name; none where it can't be read.
+func (f Flags) Contexts() []string {
+	config, err := f.load().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // Config gives what the flags lead to. Its requests have no timeout, and no rate of client-go's own.

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 )
 
@@ -50,8 +53,30 @@ func Writer[T any](format string, plain func(w io.Writer, answer T) error) (func
 	case YAML:
 		return func(w io.Writer, answer T) error { return WriteYAML(w, answer) }, nil
 	default:
-		return nil, fmt.Errorf("--output %q: wanted json or yaml", format)
+		return nil, Check(format, JSON, YAML)
 	}
+}
+
+// Bind gives a command the flag --output, with the formats that it has beside what is printed for people.
+func Bind(cmd *cobra.Command, format *string, formats ...string) {
+	cmd.Flags().StringVarP(format, "output", "o", "", oneOf(formats)+"; default: as people read it")
+	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // only a wrong name of a flag could fail here, which every test would show
+	}
+}
+
+// Check gives an error for a format that is none of those that a command has.
+func Check(format string, formats ...string) error {
+	if format == "" || slices.Contains(formats, format) {
+		return nil
+	}
+	return fmt.Errorf("--output %q: wanted %s", format, oneOf(formats))
+}
+
+// oneOf is a list of two or more words, as people write it.
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // Count says how many there are of something, such as "1 box" and "2 boxes".
@@ -99,6 +124,36 @@ func Table(w io.Writer, rows [][]string) error {
 	_ = t.Flush()
 	for line := range strings.Lines(b.String()) {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Grid writes rows that come one by one, with columns as wide as the widest cell so far.
+type Grid struct{ widths []int }
+
+// Write writes rows, as Table does.
+func (g *Grid) Write(w io.Writer, rows ...[]string) error {
+	plain := make([][]string, 0, len(rows))
+	for _, row := range rows {
+		cells := make([]string, 0, len(row))
+		for n, cell := range row {
+			cell = Plain(cell)
+			if n == len(g.widths) {
+				g.widths = append(g.widths, 0)
+			}
+			g.widths[n] = max(g.widths[n], utf8.RuneCountInString(cell))
+			cells = append(cells, cell)
+		}
+		plain = append(plain, cells)
+	}
+	for _, cells := range plain {
+		var line strings.Builder
+		for n, cell := range cells {
+			fmt.Fprintf(&line, "%-*s", g.widths[n]+columnGap, cell)
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-// Package session connects commands that say how resources stand to a cluster, with the rights of the caller. They need no manager, and write nothing.
+// Package session connects commands that say how resources stand, or act on them, to a cluster, with the rights of the caller. They need no manager.
 package session
 
 import (
@@ -15,10 +15,12 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
+	"github.com/orkspace/orkestra/controllers/act"
 	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
@@ -43,6 +45,11 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	fs.StringVar(&f.manager, "manager-namespace", "", "the manager's namespace; default: POD_NAMESPACE, else orkestra-system")
 	fs.StringVar(&f.server.Kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
 	fs.StringVar(&f.server.Context, "context", "", "context of the kubeconfig")
+	for flag, complete := range map[string]cobra.CompletionFunc{"namespace": f.completeNamespaces(), "manager-namespace": f.completeNamespaces(), "context": f.completeContexts} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // only a wrong name of a flag could fail here, which every test would show
+		}
+	}
 }
 
 // Session is a connection to an API server with the rights of the caller. It serves many inspectors, also at the same time.
@@ -119,6 +126,18 @@ func (s *Session) Inspector(ctx context.Context, now time.Time) (*Inspector, err
 
 // Client reads and reviews with the rights of the caller.
 func (i *Inspector) Client() client.Client { return i.session.Client() }
+
+// Watching gives a client whose watches do not end, with the rights of the caller.
+func (s *Session) Watching() (client.WithWatch, error) { return s.cluster.Watching() }
+
+// Watching gives a client whose watches do not end, with the rights of the caller.
+func (i *Inspector) Watching() (client.WithWatch, error) { return i.session.Watching() }
+
+// Hand does what the caller asks for.
+func (i *Inspector) Hand() *act.Hand { return i.session.Hand(i.Client(), clock.RealClock{}) }
+
+// Revisions reads what boxes have said.
+func (i *Inspector) Revisions() *revision.Store { return i.session.revisions }
 
 // Client reads and reviews with the rights of the caller.
 func (s *Session) Client() client.Client { return s.cluster.Client }

@@ -63,10 +63,11 @@ type answer struct {
 func NewCommand(now func() time.Time) *cobra.Command {
 	f := &flags{now: now}
 	cmd := &cobra.Command{
-		Use:     "status KIND/NAME",
-		Short:   "Say how each declaration stands for a resource",
-		Long:    long,
-		Example: example,
+		Use:               "status KIND/NAME",
+		Short:             "Say how each declaration stands for a resource",
+		Long:              long,
+		Example:           example,
+		ValidArgsFunction: f.Complete(session.Offer{Resources: true, Most: 1}),
 		Args: func(_ *cobra.Command, args []string) error {
 			switch len(args) {
 			case 1:

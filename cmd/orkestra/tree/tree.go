@@ -57,11 +57,12 @@ type answer struct {
 func NewCommand(now func() time.Time) *cobra.Command {
 	f := &flags{now: now}
 	cmd := &cobra.Command{
-		Use:     "tree [KIND/NAME]",
-		Short:   "Show boxes, their resources and the children of these",
-		Long:    long,
-		Example: example,
-		Args:    cobra.MaximumNArgs(1),
+		Use:               "tree [KIND/NAME]",
+		Short:             "Show boxes, their resources and the children of these",
+		Long:              long,
+		Example:           example,
+		ValidArgsFunction: f.Complete(session.Offer{Resources: true, Most: 1}),
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout())
 		},

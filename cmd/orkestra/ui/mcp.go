@@ -72,7 +72,7 @@ func offer(ctx context.Context, flags *mcpFlags, in io.Reader, out io.Writer) er
 	reading.Go(func() { source.run(ctx) })
 	tools := mcp.Config{Source: source, Version: version.Get().Version}
 	if flags.actions {
-		tools.Actor = newActor(source)
+		tools.Actor = connected.Hand(source.Own, source.Clock)
 	}
 	err = mcp.NewServer(tools).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {

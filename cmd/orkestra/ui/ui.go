@@ -62,11 +62,11 @@ func NewCommand() *cobra.Command {
 }
 
 func (f *flags) run(ctx context.Context, out io.Writer) error {
-	session, err := f.Session()
+	connected, err := f.Session()
 	if err != nil {
 		return err
 	}
-	source, err := newSource(ctx, session)
+	source, err := newSource(ctx, connected)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	pages := web.New(web.Config{Source: source, Actor: newActor(source), Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
+	pages := web.New(web.Config{Source: source, Actor: connected.Hand(source.Own, source.Clock), Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
 	guard := web.NewLoopback(listener.Addr().String(), pages)
 	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, and does what you confirm, until Ctrl-C.\n", guard.Address()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)

@@ -1,4 +1,4 @@
-package ui
+package session
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/act"
-	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
-// newActor gives what writes with the rights of the kubeconfig: the API server and its policies decide.
-func newActor(s *source) web.Actor {
-	c := s.session.Client()
-	rights := person.NewRights(selfReviews{c}, s.Clock)
+// Hand does what the caller asks for, with the rights of the kubeconfig: the API server and its policies decide. own reads OperatorBoxes.
+func (s *Session) Hand(own client.Reader, clk clock.PassiveClock) *act.Hand {
+	c := s.Client()
+	rights := person.NewRights(selfReviews{c}, clk)
 	return &act.Hand{Ports: act.Ports{
-		Own: s.Own, Resource: s.Inspecting.Objects.Get, Boxes: c, Revisions: s.session.Revisions(), Clock: s.Clock,
+		Own: own, Resource: s.inspecting.Objects.Get, Boxes: c, Revisions: s.revisions, Clock: clk,
 		Writer: func(*v1alpha1.OperatorBox) (client.Writer, error) { return c, nil },
 		ResourceOf: func(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 			mapped, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)

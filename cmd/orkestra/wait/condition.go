@@ -1,0 +1,108 @@
+package wait
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/view"
+)
+
+// What is waited for, as --for has it, beside conditions.
+const (
+	forDelete = "delete"
+	forCreate = "create"
+)
+
+// goal is what is waited for.
+type goal struct {
+	// condition that is to have the status; empty: that the object is there, or with gone that it is not.
+	condition, status string
+	gone              bool
+}
+
+// parse reads a value of --for.
+func parse(text string) (goal, error) {
+	wrong := fmt.Errorf("--for %q: wanted condition=TYPE, condition=TYPE=STATUS, create or delete", text)
+	switch text {
+	case forDelete:
+		return goal{gone: true}, nil
+	case forCreate:
+		return goal{}, nil
+	}
+	rest, found := strings.CutPrefix(text, "condition=")
+	if !found {
+		return goal{}, wrong
+	}
+	condition, status, given := strings.Cut(rest, "=")
+	if !given {
+		status = string(metav1.ConditionTrue)
+	}
+	if condition == "" || status == "" || strings.Contains(status, "=") {
+		return goal{}, wrong
+	}
+	return goal{condition: condition, status: status}, nil
+}
+
+func (g goal) String() string {
+	switch {
+	case g.gone:
+		return "its deletion"
+	case g.condition == "":
+		return "its creation"
+	default:
+		return fmt.Sprintf("condition %s=%s", g.condition, g.status)
+	}
+}
+
+// met says whether an object is as it is to be, and in words how it is; nil: it is not there. hopeless says that it goes no further by itself.
+func (g goal) met(obj *unstructured.Unstructured) (met, hopeless bool, how string) {
+	switch {
+	case obj == nil:
+		return g.gone, false, "it does not exist"
+	case g.gone && obj.GetDeletionTimestamp() == nil:
+		return false, false, "nobody has deleted it"
+	case g.gone:
+		return false, false, "it is being deleted; finalizers: " + strings.Join(obj.GetFinalizers(), ", ")
+	case g.condition == "":
+		return true, false, "it exists"
+	}
+	found := conditionOf(obj, g.condition)
+	if found == nil {
+		return false, false, fmt.Sprintf("it has no condition %s", g.condition)
+	}
+	how = strings.TrimSuffix(fmt.Sprintf("%s is %s: %s: %s", found.Type, found.Status, found.Reason, found.Message), ": ")
+	if !isOfToday(obj, found) {
+		return false, false, how + " (of an older generation)"
+	}
+	if strings.EqualFold(found.Status, g.status) {
+		return true, false, how
+	}
+	stalled := conditionOf(obj, v1alpha1.ConditionStalled)
+	hopeless = g.condition == v1alpha1.ConditionReady && strings.EqualFold(g.status, string(metav1.ConditionTrue)) &&
+		stalled != nil && stalled.Status == string(metav1.ConditionTrue) && isOfToday(obj, stalled)
+	return false, hopeless, how
+}
+
+func conditionOf(obj *unstructured.Unstructured, wanted string) *api.Condition {
+	all := view.ResourceConditions(obj)
+	for n := range all {
+		if strings.EqualFold(all[n].Type, wanted) {
+			return &all[n]
+		}
+	}
+	return nil
+}
+
+// isOfToday says whether a condition speaks of the newest generation, as far as it, or the status, tells of which it does.
+func isOfToday(obj *unstructured.Unstructured, c *api.Condition) bool {
+	of := c.ObservedGeneration
+	if of == 0 {
+		of, _, _ = unstructured.NestedInt64(obj.Object, "status", "observedGeneration") // another type tells nothing
+	}
+	return of == 0 || of >= obj.GetGeneration()
+}

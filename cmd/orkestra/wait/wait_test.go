@@ -1,0 +1,180 @@
+package wait
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/controllers/inspect"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+var shopKind = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Shop"}
+
+func condition(kind, status string, generation int64) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": "Because", "message": "of " + kind, "observedGeneration": generation}
+}
+
+// shop is one at generation 2.
+func shop(conditions ...any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
+	obj.SetGroupVersionKind(shopKind)
+	obj.SetNamespace("default")
+	obj.SetName("flowers")
+	obj.SetUID("flowers")
+	obj.SetGeneration(2)
+	return obj
+}
+
+func TestWhatIsWaitedFor(t *testing.T) {
+	deleting := shop()
+	deleting.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	deleting.SetFinalizers([]string{"example.com/held"})
+	old := shop(map[string]any{"type": "Ready", "status": "True"})
+	old.Object["status"].(map[string]any)["observedGeneration"] = int64(1)
+	const ready = "condition=Ready"
+	for name, tc := range map[string]struct {
+		goal     string
+		obj      *unstructured.Unstructured
+		met      bool
+		hopeless bool
+		how      string
+	}{
+		"ready":                       {ready, shop(condition("Ready", "True", 2)), true, false, ""},
+		"ready, in other letters":     {"condition=ready=true", shop(condition("Ready", "True", 2)), true, false, ""},
+		"ready before the last edit":  {ready, shop(condition("Ready", "True", 1)), false, false, "Ready is True: Because: of Ready (of an older generation)"},
+		"ready, by an older status":   {ready, old, false, false, "(of an older generation)"},
+		"ready of no generation":      {ready, shop(map[string]any{"type": "Ready", "status": "True"}), true, false, ""},
+		"not ready":                   {ready, shop(condition("Ready", "False", 2)), false, false, "Ready is False: Because: of Ready"},
+		"stalled":                     {ready, shop(condition("Ready", "False", 2), condition("Stalled", "True", 2)), false, true, "Ready is False"},
+		"stalled before an edit":      {ready, shop(condition("Ready", "False", 2), condition("Stalled", "True", 1)), false, false, "Ready is False"},
+		"stalled, and not to be":      {"condition=Ready=False", shop(condition("Ready", "False", 2), condition("Stalled", "True", 2)), true, false, ""},
+		"stalled, another condition":  {"condition=Other", shop(condition("Other", "False", 2), condition("Stalled", "True", 2)), false, false, "Other is False"},
+		"no condition":                {ready, shop(), false, false, "it has no condition Ready"},
+		"an object that is not there": {ready, nil, false, false, "it does not exist"},
+		"gone":                        {"delete", nil, true, false, ""},
+		"not deleted":                 {"delete", shop(), false, false, "nobody has deleted it"},
+		"on its way":                  {"delete", deleting, false, false, "finalizers: example.com/held"},
+		"there":                       {"create", shop(), true, false, ""},
+		"not there":                   {"create", nil, false, false, "it does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			wanted, err := parse(tc.goal)
+			g.Expect(err).NotTo(HaveOccurred())
+			met, hopeless, how := wanted.met(tc.obj)
+			g.Expect([]bool{met, hopeless}).To(Equal([]bool{tc.met, tc.hopeless}))
+			g.Expect(how).To(ContainSubstring(tc.how))
+		})
+	}
+}
+
+func TestWaitUsage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":              {nil, "wanted BOX or KIND/NAME"},
+		"no name":              {[]string{"shop/"}, `"shop/": wanted BOX, or KIND/NAME`},
+		"an unknown goal":      {[]string{"shop", "--for", "ready"}, `--for "ready": wanted condition=TYPE`},
+		"no condition":         {[]string{"shop", "--for", "condition="}, `--for "condition="`},
+		"no status":            {[]string{"shop", "--for", "condition=Ready="}, `--for "condition=Ready="`},
+		"two statuses":         {[]string{"shop", "--for", "condition=Ready=True=False"}, `--for "condition=Ready=True=False"`},
+		"a time without units": {[]string{"shop", "--timeout", "5"}, "--timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stdout, stderr, code := shared.Run(t, NewCommand(time.Now), "", append([]string{"wait"}, tc.args...)...)
+			g.Expect(code).To(Equal(exit.Usage), stderr)
+			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+// TestWaitLooksOnce runs the command against an API server.
+func TestWaitLooksOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a box":              {[]string{"shops"}, 0, "operatorbox/shops: condition Ready=True is met\n"},
+		"a resource":         {[]string{"shop/flowers"}, exit.No, `Shop "default/flowers" goes no further by itself: Ready is False: ChildFailed`},
+		"another condition":  {[]string{"shop/flowers", "--for", "condition=RolledBack"}, exit.No, `Shop "default/flowers": condition RolledBack=True is not met: it has no condition RolledBack`},
+		"several":            {[]string{"shops", "shop/flowers", "--for", "create"}, 0, "operatorbox/shops: its creation is met\nshop/flowers: its creation is met\n"},
+		"one that is absent": {[]string{"none", "shops"}, exit.No, "operatorbox/shops: condition Ready=True is met\nerror: OperatorBox \"none\" not found\n"},
+		"one that is gone":   {[]string{"shop/weeds", "--for", "delete"}, 0, "shop/weeds: its deletion is met\n"},
+		"an unknown kind":    {[]string{"shpo/flowers"}, exit.No, `the server doesn't have a resource type "shpo", did you mean "shop"?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := &shared.APIServer{Objects: shared.Objects(t, "../status/testdata/cluster.yaml")}
+			stdout, stderr, code := shared.Run(t, NewCommand(time.Now), "", append([]string{"wait", "--timeout", "0", "--kubeconfig", server.Start(t)}, tc.args...)...)
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout + stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+// waiting waits for a shop, and gives how it ended.
+func waiting(t *testing.T, c client.WithWatch, text string, timeout time.Duration) <-chan error {
+	t.Helper()
+	wanted, err := parse(text)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		w := &waiter{client: c, timeout: timeout}
+		ended <- w.wait(ctx, inspect.Target{Kind: shopKind, Namespace: "default", Name: "flowers"}, wanted)
+	}()
+	synctest.Wait()
+	return ended
+}
+
+func TestWaitEndsWhenTheObjectIsAsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		// The other one is ready, and is not waited for.
+		other := shop(condition("Ready", "True", 2))
+		other.SetName("other")
+		other.SetUID("other")
+		c := shared.Watched(runtime.NewScheme(), shop(condition("Ready", "False", 2)), other)
+		ended := waiting(t, c, "condition=Ready", time.Hour)
+		g.Expect(ended).NotTo(Receive())
+		live := shop()
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+		live.Object["status"] = shop(condition("Ready", "True", 2)).Object["status"]
+		g.Expect(c.Update(t.Context(), live)).To(Succeed())
+		g.Expect(<-ended).To(Succeed())
+
+		ended = waiting(t, c, "delete", time.Hour)
+		g.Expect(ended).NotTo(Receive())
+		g.Expect(c.Delete(t.Context(), live)).To(Succeed())
+		g.Expect(<-ended).To(Succeed())
+
+		ended = waiting(t, c, "create", time.Hour)
+		g.Expect(ended).NotTo(Receive())
+		g.Expect(c.Create(t.Context(), shop(condition("Ready", "False", 2)))).To(Succeed())
+		g.Expect(<-ended).To(Succeed())
+
+		// What is wrong is said when the time is over, and when it goes no further.
+		ended = waiting(t, c, "condition=Ready", time.Minute)
+		g.Expect(<-ended).To(MatchError(`Shop "default/flowers": timed out after 1m0s waiting for condition Ready=True: Ready is False: Because: of Ready`))
+		ended = waiting(t, c, "condition=Ready", time.Hour)
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+		live.Object["status"] = shop(condition("Ready", "False", 2), condition("Stalled", "True", 2)).Object["status"]
+		g.Expect(c.Update(t.Context(), live)).To(Succeed())
+		g.Expect(<-ended).To(MatchError(ContainSubstring("goes no further by itself: Ready is False")))
+	})
+}

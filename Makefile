@@ -321,6 +321,9 @@ $(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
 $(BIN)/enumgen: test/tools/go.mod $(call gofiles,test/tools/enumgen)
 	cd test/tools && $(GO) build -o ../../$@ ./enumgen
 
+$(BIN)/krewgen: test/tools/go.mod $(call gofiles,test/tools/krewgen)
+	cd test/tools && $(GO) build -o ../../$@ ./krewgen
+
 $(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen test/tools/gotypes)
 	cd test/tools && $(GO) build -o ../../$@ ./protogen
 
@@ -329,6 +332,17 @@ $(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen test/tools/got
 
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum
+
+# The platforms of the kubectl plugin, and the address below which its archives will be.
+KREW_PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64
+KREW_URL       ?= https://github.com/orkspace/orkestra/releases/download/$(VERSION)
+
+.PHONY: krew
+krew: $(BIN)/krewgen ## Build the kubectl plugin for all platforms, and the manifest by which krew installs it, into dist; needs VERSION=v1.2.3.
+	@for platform in $(KREW_PLATFORMS); do \
+		echo "==> $$platform"; CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} \
+		$(GO) build -trimpath -ldflags '$(PRODUCT_LDFLAGS)' -o "dist/build/$$platform/kubectl-orkestra" ./cmd/orkestra || exit 1; done
+	$(BIN)/krewgen -version '$(VERSION)' -url '$(KREW_URL)' $(foreach p,$(KREW_PLATFORMS),$(p)=dist/build/$(p)/kubectl-orkestra)
 
 .PHONY: image
 image: ## Build the images, without and with providers, for all platforms; needs docker with buildx.

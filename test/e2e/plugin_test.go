@@ -131,7 +131,7 @@ func (w *world) did(ctx context.Context, args, out string) {
 		w.running(ctx, w.id)
 		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
 	case "revisions shop -o wide":
-		Expect(out).To(ContainSubstring("onReconcile.configmaps[0].data.value: first → second\n"))
+		Expect(out).To(ContainSubstring("onReconcile.configmaps[0].data.value: \"first\" → \"second\"\n"))
 	case "rollback shop --dry-run":
 		Expect(out).To(Equal("onReconcile.configmaps[0].data.value\n- second\n+ first\n"))
 		w.holds(ctx, "hello", "second")

@@ -103,7 +103,7 @@ func compare(t *testing.T, named []string, m mod) {
 		}
 	}
 	for _, tool := range m.Tool {
-		if !slices.ContainsFunc(named, func(module string) bool { return strings.HasPrefix(tool.Path, module+"/") }) {
+		if !slices.ContainsFunc(named, func(module string) bool { return strings.HasPrefix(tool.Path+"/", module+"/") }) {
 			t.Errorf("the tool %s has no reason", tool.Path)
 		}
 	}

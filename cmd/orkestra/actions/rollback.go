@@ -10,11 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
-	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/controllers/act"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -73,20 +72,11 @@ func (f *rollback) run(ctx context.Context, name string, out io.Writer) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	box, err := i.Box(ctx, name)
-	if err != nil {
+	if _, err := i.Box(ctx, name); err != nil {
 		return exit.Failure(err)
 	}
 	hand := i.Hand()
-	kept, err := hand.FormerSpecs(ctx, name)
-	if err != nil {
-		return exit.Failure(err)
-	}
-	to, err := f.target(kept.Revisions, box)
-	if err != nil {
-		return exit.Failure(err)
-	}
-	back, err := hand.Return(ctx, name, to.Name)
+	to, back, err := f.target(ctx, hand, name)
 	if err != nil {
 		return exit.Failure(err)
 	}
@@ -107,20 +97,28 @@ func (f *rollback) run(ctx context.Context, name string, out io.Writer) error {
 	return exit.Failure(err)
 }
 
-// target is the revision that --to-revision names, else the newest that is not the spec of today.
-func (f *rollback) target(all []api.Revision, box *v1alpha1.OperatorBox) (*api.Revision, error) {
-	if f.to != "" {
-		return pick(all, box.Name, f.to)
+// target is the revision that --to-revision names, else the newest that changes something, with what it changes. One that was kept while the box was
+// suspended changes nothing else: whether it is stays as it is.
+func (f *rollback) target(ctx context.Context, hand *act.Hand, box string) (*api.Revision, *api.Return, error) {
+	kept, err := hand.FormerSpecs(ctx, box)
+	if err != nil {
+		return nil, nil, err
 	}
-	today := box.DeepCopy()
-	today.Spec.Suspend = false // as what runs is kept
-	now := boxspec.Revision(today)
-	for n := range all {
-		if all[n].Name != now {
-			return &all[n], nil
+	if f.to != "" {
+		to, err := pick(kept.Revisions, box, f.to)
+		if err != nil {
+			return nil, nil, err
+		}
+		back, err := hand.Return(ctx, box, to.Name)
+		return to, back, err
+	}
+	for n := range kept.Revisions {
+		back, err := hand.Return(ctx, box, kept.Revisions[n].Name)
+		if err != nil || len(back.Changes) > 0 {
+			return &kept.Revisions[n], back, err
 		}
 	}
-	return nil, fmt.Errorf("OperatorBox %q: no revision is kept but for the spec of today", box.Name)
+	return nil, nil, fmt.Errorf("OperatorBox %q: no revision is kept but for the spec of today", box)
 }
 
 // writeReturn prints the fields that change, as a difference.

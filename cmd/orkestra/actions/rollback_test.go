@@ -2,6 +2,7 @@ package actions
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -111,7 +112,17 @@ func TestRollback(t *testing.T) {
 		"to one that is not kept":    {args: []string{"--to-revision", "4"}, left: 5, fails: `no revision "4" is kept; see orkestra revisions shops`},
 		"to that of today":           {args: []string{"--to-revision", "3"}, left: 5, fails: "its spec is that of the revision already"},
 		"to the one that still runs": {as: func(_ *testing.T, w *world) { w.box().Object["spec"].(map[string]any)["workers"] = int64(9) }, left: 5, want: "workers\n- 9\n+ 5\n"},
-		"of one that is suspended":   {as: func(_ *testing.T, w *world) { w.suspend(true) }, left: 3, want: "workers\n- 5\n+ 3\n"},
+		"past one that was kept while it was suspended": {left: 3, want: "workers\n- 5\n+ 3\n", as: func(t *testing.T, w *world) {
+			t.Helper()
+			w.keep(t, 4, func(s *v1alpha1.OperatorBoxSpec) { s.Suspend = true })
+		}},
+		"of one that has no other": {left: 5, fails: "no revision is kept but for the spec of today", as: func(_ *testing.T, w *world) {
+			w.Objects = slices.DeleteFunc(w.Objects, func(o *unstructured.Unstructured) bool {
+				number, _, _ := unstructured.NestedInt64(o.Object, "revision")
+				return number == 1 || number == 2
+			})
+		}},
+		"of one that is suspended": {as: func(_ *testing.T, w *world) { w.suspend(true) }, left: 3, want: "workers\n- 5\n+ 3\n"},
 		"of one that Git has": {left: 5, want: "workers\n- 5\n+ 3\n", fails: "Argo CD manages this box", as: func(_ *testing.T, w *world) {
 			w.box().SetAnnotations(map[string]string{"argocd.argoproj.io/tracking-id": "apps:x"})
 		}},

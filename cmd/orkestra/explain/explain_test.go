@@ -276,7 +276,7 @@ func TestComplete(t *testing.T) {
 		"spec.onReconcile.configm":            {"spec.onReconcile.configmaps"},
 		"spec.onReconcile.configmaps.bin":     {"spec.onReconcile.configmaps.binaryData"},
 		"namespaces.inc":                      {"namespaces.include"},
-		"crdhealth.status.fail":               {"crdhealth.status.failing"},
+		"crdhealth.status.failin":             {"crdhealth.status.failing"},
 		"func":                                {"functions"},
 		"functions.tern":                      {"functions.ternary"},
 		"operators.greaterThanO":              {"operators.greaterThanOrEqual"},
@@ -285,11 +285,13 @@ func TestComplete(t *testing.T) {
 		"deployments.image.":                  nil,
 		"deployments.imag.":                   nil,
 	} {
-		stdout, _, code := shared.Run(t, NewCommand(nil), "", "__complete", beginning)
-		g := NewWithT(t)
-		g.Expect(code).To(BeZero())
-		lines := strings.Split(strings.TrimSpace(stdout), "\n")
-		g.Expect(lines[:len(lines)-1]).To(HaveExactElements(want), beginning)
-		g.Expect(lines[len(lines)-1]).To(Equal(":6"), "no space, and no file")
+		t.Run(beginning, func(t *testing.T) {
+			g := NewWithT(t)
+			stdout, _, code := shared.Run(t, NewCommand(nil), "", "__complete", "explain", beginning)
+			g.Expect(code).To(BeZero())
+			lines := strings.Split(strings.TrimSpace(stdout), "\n")
+			g.Expect(lines[:len(lines)-1]).To(HaveExactElements(want))
+			g.Expect(lines[len(lines)-1]).To(Equal(":6"), "no space, and no file")
+		})
 	}
 }

@@ -241,18 +241,19 @@ var mutants = map[string]func(place) bool{
 // TestMutants spoils values of the samples: where orkestra validate finds fault with the name or the type of a field, so does the schema, and where
 // the schema finds fault, so does orkestra validate.
 func TestMutants(t *testing.T) {
-	const step = 13 // of all mutants, each of so many is tried: all of them take a minute
-	accepts, at, both := printed(t), 0, 0
+	const step = 97 // of all mutants, each of so many is tried: all of them take minutes
+	accepts, tried, both := printed(t), 0, 0
 	for file, box := range sampleBoxes(t) {
 		for i, p := range places("", box["spec"], nil) {
 			for j, name := range slices.Sorted(maps.Keys(mutants)) {
-				if at = i*len(mutants) + j; at%step != 0 || slices.ContainsFunc(open, func(below string) bool { return strings.Contains(p.path, below) }) {
+				if (i*len(mutants)+j)%step != 0 || slices.ContainsFunc(open, func(below string) bool { return strings.Contains(p.path, below) }) {
 					continue
 				}
 				spoilt := runtime.DeepCopyJSON(box)
 				if !mutants[name](places("", spoilt["spec"], nil)[i]) {
 					continue
 				}
+				tried++
 				wrong, refused := mistakes(t, spoilt), accepts.Validate(spoilt)
 				shape := slices.ContainsFunc(wrong, isShape)
 				switch {
@@ -266,8 +267,8 @@ func TestMutants(t *testing.T) {
 			}
 		}
 	}
-	if both < 100 {
-		t.Errorf("only %d mutants are refused by both", both)
+	if both < 30 {
+		t.Errorf("of %d mutants, only %d are refused by both", tried, both)
 	}
 }
 

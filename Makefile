@@ -112,7 +112,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/browser test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
+	@for dir in . test/browser test/cluster test/gitops test/providers test/release test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
@@ -155,6 +155,7 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
 	cd test/providers && ../../$(BIN)/golangci-lint run ./...
+	cd test/release && ../../$(BIN)/golangci-lint run ./...
 	cd test/rules && ../../$(BIN)/golangci-lint run ./...
 	cd test/browser && ../../$(BIN)/golangci-lint run ./...
 	cd test/tools && $(GO) run ./house -root ../..
@@ -201,6 +202,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
+		-test 'releases: cd test/release && $(GO) test -json -count=1 -p 2 $(TEST_FLAGS) ./...' \
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
@@ -331,6 +333,9 @@ $(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen test/tools
 $(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen test/tools/gotypes)
 	cd test/tools && $(GO) build -o ../../$@ ./webgen
 
+$(BIN)/release: test/release/go.mod test/release/go.sum $(call gofiles,test/release)
+	cd test/release && $(GO) build -o ../../$@ .
+
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum
 
@@ -340,3 +345,29 @@ image: ## Build the images, without and with providers, for all platforms; needs
 		--tag $(IMAGE):$(VERSION) $(IMAGE_FLAGS) .
 	docker buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg COMMAND=orkestra-providers \
 		--tag $(IMAGE)-providers:$(VERSION) $(IMAGE_FLAGS) .
+
+##@ Release
+
+# What images are built on: an image by digest, or a folder with an OCI layout. There is no default: who releases says which digest was looked at.
+BASE  ?=
+# The release before, with which this one is compared: the last tag before this commit, unless told.
+SINCE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null)
+# Platforms of the archives, with commas between.
+ARCHIVES ?= darwin/amd64,darwin/arm64,linux/amd64,linux/arm64,windows/amd64,windows/arm64
+
+.PHONY: dist
+dist: $(BIN)/release $(BIN)/helm $(BIN)/orkestra-cluster ## Write everything that a release has into dist/, from a clean checkout; needs VERSION=v1.2.3 and BASE=IMAGE@sha256:….
+	$(BIN)/release build -version '$(VERSION)' -base '$(BASE)' -repository '$(patsubst %/,%,$(dir $(IMAGE)))' -since '$(SINCE)' -images '$(PLATFORMS)' -archives '$(ARCHIVES)'
+
+.PHONY: dist-push
+dist-push: $(BIN)/release ## Push images, SBOMs and chart of dist/ to the registry of IMAGE.
+	$(BIN)/release push -repository '$(patsubst %/,%,$(dir $(IMAGE)))'
+
+.PHONY: dist-base
+dist-base: $(BIN)/release ## Write a base image with the machine's certificates and Go's time zones into .reports/base, where distroless can't be fetched.
+	@mkdir -p $(REPORTS); rm -rf $(REPORTS)/base
+	$(BIN)/release base -out $(REPORTS)/base -images '$(PLATFORMS)'
+
+.PHONY: changes
+changes: $(BIN)/release ## Print what changed of the API, flags, metrics and reasons since SINCE.
+	$(BIN)/release changes -from '$(SINCE)'

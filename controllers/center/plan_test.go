@@ -455,7 +455,7 @@ func TestNobodyWorksForWhoHasGone(t *testing.T) {
 
 // leaving is a context that ends when somebody has looked at it once.
 type leaving struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
 	looks atomic.Int32
 }

@@ -33,6 +33,12 @@ const (
 	keyType        = "type"
 )
 
+// Types of JSON that schemas name often.
+const (
+	typeObject = "object"
+	typeString = "string"
+)
+
 // definition is what is read of the CRD.
 type definition struct {
 	Spec struct {
@@ -73,9 +79,9 @@ func Box(crd []byte) ([]byte, error) {
 	if !isObject {
 		return nil, errors.New("the schema of the CRD has no properties")
 	}
-	properties["apiVersion"] = node{keyType: "string", "enum": []any{of.Spec.Group + "/" + version.Name}, keyDescription: "The API of boxes."}
-	properties["kind"] = node{keyType: "string", "enum": []any{of.Spec.Names.Kind}, keyDescription: "The kind of boxes."}
-	properties["metadata"] = node{keyType: "object", keyDescription: "The name of the box, its labels and annotations."}
+	properties["apiVersion"] = node{keyType: typeString, "enum": []any{of.Spec.Group + "/" + version.Name}, keyDescription: "The API of boxes."}
+	properties["kind"] = node{keyType: typeString, "enum": []any{of.Spec.Names.Kind}, keyDescription: "The kind of boxes."}
+	properties["metadata"] = node{keyType: typeObject, keyDescription: "The name of the box, its labels and annotations."}
 	out["$schema"], out["title"], out[keyDescription] = Draft, of.Spec.Names.Kind, all[at].Text
 	out[keyRequired] = []any{"apiVersion", "kind", "metadata", "spec"}
 	out["definitions"] = b.definitions

@@ -40,7 +40,7 @@ func (b *builder) fromCRD(from node, f kinds.FieldDoc) node {
 		out[keyPattern] = b.pattern(pattern)
 	}
 	if from["x-kubernetes-int-or-string"] == true {
-		out[keyType] = []any{"integer", "string"}
+		out[keyType] = []any{"integer", typeString}
 	}
 	if items, ok := from[keyItems].(node); ok {
 		out[keyItems] = b.fromCRD(items, f)
@@ -82,7 +82,7 @@ func (b *builder) properties(from node, f kinds.FieldDoc) node {
 		}
 		properties[name] = b.described(b.fromCRD(below, fields[at]), fields[at], below["default"])
 	}
-	out := node{keyType: "object", keyProperties: properties}
+	out := node{keyType: typeObject, keyProperties: properties}
 	if required, ok := from[keyRequired]; ok {
 		out[keyRequired] = required
 	}

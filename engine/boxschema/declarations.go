@@ -45,7 +45,7 @@ func (b *builder) group(from node) node {
 		}
 		properties[key], patterns["^"+anyCase(key)+"$"] = entries, entries
 	}
-	b.definitions[nameGroup] = node{keyType: "object", keyProperties: properties, "patternProperties": patterns, keyAdditional: false}
+	b.definitions[nameGroup] = node{keyType: typeObject, keyProperties: properties, "patternProperties": patterns, keyAdditional: false}
 	return refer(nameGroup)
 }
 
@@ -80,7 +80,7 @@ func (b *builder) declaration(kind kinds.Kind, from node) node {
 			properties[f.Name] = b.described(b.overlay(f), f, nil)
 		}
 	}
-	out := node{keyType: "object", keyProperties: properties, keyAdditional: false}
+	out := node{keyType: typeObject, keyProperties: properties, keyAdditional: false}
 	if len(required) > 0 {
 		out[keyRequired] = required
 	}
@@ -89,7 +89,7 @@ func (b *builder) declaration(kind kinds.Kind, from node) node {
 
 // overlay gives the schema of the spec that is merged over what the short fields make. It is no template as a whole.
 func (b *builder) overlay(f kinds.FieldDoc) node {
-	out := node{keyType: "object"}
+	out := node{keyType: typeObject}
 	if s := f.Shape(); s.Form == shape.FormObject {
 		out["allOf"] = []any{b.ofShape(s, f, false)}
 	}
@@ -105,7 +105,7 @@ func (b *builder) ofShape(s *shape.Shape, f kinds.FieldDoc, nothing bool) node {
 	case shape.FormObject:
 		return b.object(s, f)
 	case shape.FormDictionary:
-		out := orTemplate("object")
+		out := orTemplate(typeObject)
 		out[keyAdditional] = b.ofShape(s.Elem, f, true)
 		return out
 	case shape.FormList:
@@ -120,7 +120,7 @@ func (b *builder) ofShape(s *shape.Shape, f kinds.FieldDoc, nothing bool) node {
 // orTemplate is a schema for a map or a list, a template that gives one, or nothing. A keyword says something of values of its type alone, so that
 // no alternatives are needed, of which an editor would not know which one is meant.
 func orTemplate(of string) node {
-	return node{keyType: []any{of, "string", "null"}, keyPattern: template}
+	return node{keyType: []any{of, typeString, "null"}, keyPattern: template}
 }
 
 // object makes a definition of an object's type. A type may contain itself.
@@ -129,7 +129,7 @@ func (b *builder) object(s *shape.Shape, f kinds.FieldDoc) node {
 	if _, known := b.definitions[name]; known {
 		return refer(name)
 	}
-	out, properties := orTemplate("object"), node{}
+	out, properties := orTemplate(typeObject), node{}
 	out[keyProperties], out[keyAdditional] = properties, false
 	b.definitions[name] = out
 	docs := map[string]kinds.FieldDoc{}
@@ -158,25 +158,26 @@ func scalar(s *shape.Shape, nothing bool) node {
 		if len(s.Values) > 0 {
 			return choice(s.Values, nothing)
 		}
-		types = []any{"string", "number", "boolean"}
+		types = []any{typeString, "number", "boolean"}
 	case shape.FormInteger, shape.FormUnsigned:
-		types = []any{"integer", "string"}
+		types = []any{"integer", typeString}
 		out[keyPattern] = whole
 		maps.Copy(out, limits(s))
 	case shape.FormNumber:
-		types, out[keyPattern] = []any{"number", "string"}, decimal
+		types, out[keyPattern] = []any{"number", typeString}, decimal
 	case shape.FormBoolean:
-		types, out[keyPattern] = []any{"boolean", "string"}, boolean
+		types, out[keyPattern] = []any{"boolean", typeString}, boolean
 	case shape.FormQuantity:
-		types, out[keyPattern] = []any{"string", "number"}, quantity
+		types, out[keyPattern] = []any{typeString, "number"}, quantity
 	case shape.FormIntOrString:
-		types = []any{"integer", "string"}
+		types = []any{"integer", typeString}
 	case shape.FormTime:
-		types, out[keyPattern] = []any{"string"}, timestamp
+		types, out[keyPattern] = []any{typeString}, timestamp
 	case shape.FormDuration:
-		types, out[keyPattern] = []any{"string"}, duration
+		types, out[keyPattern] = []any{typeString}, duration
 	case shape.FormBytes:
-		types, out[keyPattern] = []any{"string"}, encoded
+		types, out[keyPattern] = []any{typeString}, encoded
+	case shape.FormAnything, shape.FormObject, shape.FormDictionary, shape.FormList: // are no scalars
 	}
 	if nothing {
 		types = append(types, "null")
@@ -195,7 +196,7 @@ func choice(values []string, nothing bool) node {
 	if nothing {
 		valid = append(valid, nil)
 	}
-	return node{"anyOf": []any{node{"enum": valid}, node{keyType: "string", keyPattern: template}}}
+	return node{"anyOf": []any{node{"enum": valid}, node{keyType: typeString, keyPattern: template}}}
 }
 
 // limits are those of an integer that has less than 64 bits, and of one that is not negative.

@@ -23,7 +23,7 @@ import (
 func (w *world) imported(ctx context.Context, text string) {
 	GinkgoHelper()
 	var out, notes bytes.Buffer
-	command := importcmd.NewCommand(nil)
+	command := importcmd.NewCommand(nil) //nolint:contextcheck // the command gets it when it is executed
 	command.SetArgs([]string{"-f", "-"})
 	command.SetIn(strings.NewReader(strings.NewReplacer("GROUP", w.group, "NAME", w.id).Replace(text)))
 	command.SetOut(&out)

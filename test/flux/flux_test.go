@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/orkspace/orkestra/test/localcluster"
 	base "github.com/orkspace/orkestra/test/plane"
 )
@@ -95,13 +97,19 @@ func folderOf(t *testing.T, module string) string {
 // kustomization is what is read of one.
 type kustomization struct {
 	Status struct {
-		LastAppliedRevision, LastAttemptedRevision, LastHandledReconcileAt string
-		Conditions                                                         []struct{ Type, Status, Reason, Message string }
-		Inventory                                                          struct{ Entries []struct{ ID string } }
-	}
+		LastAppliedRevision    string             `json:"lastAppliedRevision"`
+		LastAttemptedRevision  string             `json:"lastAttemptedRevision"`
+		LastHandledReconcileAt string             `json:"lastHandledReconcileAt"`
+		Conditions             []metav1.Condition `json:"conditions"`
+		Inventory              struct {
+			Entries []struct {
+				ID string `json:"id"`
+			} `json:"entries"`
+		} `json:"inventory"`
+	} `json:"status"`
 }
 
-func (w *world) kustomization(t *testing.T, name string) (k kustomization, ready, said string) {
+func (w *world) kustomization(t *testing.T, name string) (k kustomization, ready metav1.ConditionStatus, said string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(w.Kubectl(t, "get", "kustomization", name, "-n", "flux-system", "-o", "json")), &k); err != nil {
 		t.Fatal(err)

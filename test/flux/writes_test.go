@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
 // writes counts what is written to the API server, by its audit log.
@@ -33,16 +35,13 @@ func (w *writes) since(t *testing.T, agent string) map[string]int {
 			return found // the rest of a line that is being written
 		}
 		w.read += int64(len(line))
-		var event struct {
-			Stage, Verb, RequestURI, UserAgent string
-			ObjectRef                          struct{ Resource, Subresource, APIGroup, Name string }
-		}
+		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatalf("reading the audit log: %v: %s", err, line)
 		}
 		of := event.ObjectRef
 		switch {
-		case event.Stage != "ResponseComplete", !strings.HasPrefix(event.UserAgent, agent), strings.Contains(event.RequestURI, "dryRun=All"),
+		case of == nil, event.Stage != auditv1.StageResponseComplete, !strings.HasPrefix(event.UserAgent, agent), strings.Contains(event.RequestURI, "dryRun=All"),
 			of.Resource == "leases", of.Resource == "events", strings.HasSuffix(of.APIGroup, "toolkit.fluxcd.io"):
 			continue
 		}

@@ -25,12 +25,12 @@ func complete(providers *provider.Registry, beginning string) []string {
 // below gives the names that may follow a path; none where it leads nowhere.
 func below(providers *provider.Registry, path string) []string {
 	names := strings.Split(path, ".")
-	switch {
-	case path == "":
+	switch path {
+	case "":
 		return beginnings()
-	case path == keyFunctions:
+	case keyFunctions:
 		return functions.Names()
-	case path == keyOperators:
+	case keyOperators:
 		return operatorNames()
 	}
 	var out []string

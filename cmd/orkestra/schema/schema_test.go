@@ -45,7 +45,9 @@ func TestFile(t *testing.T) {
 	stdout, _, _ := shared.Run(t, NewCommand(), "", "schema")
 	file, err := os.ReadFile("../../../docs/reference/operatorbox.schema.json")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(file) == stdout).To(BeTrue(), "run make generate")
+	if string(file) != stdout { // a difference of 17,000 lines helps nobody
+		t.Error("docs/reference/operatorbox.schema.json is not what the command prints: run make generate")
+	}
 }
 
 const written = `apiVersion: orkestra.orkspace.io/v1alpha1
@@ -113,7 +115,7 @@ func sampleBoxes(t *testing.T) map[string]map[string]any {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

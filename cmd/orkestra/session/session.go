@@ -38,14 +38,16 @@ type Flags struct {
 	manager string
 }
 
+const flagNamespace = "namespace"
+
 // Bind gives the flags to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.Namespace, "namespace", "n", "", "the resource's namespace; default: that of the kubeconfig's context")
+	fs.StringVarP(&f.Namespace, flagNamespace, "n", "", "the resource's namespace; default: that of the kubeconfig's context")
 	fs.StringVar(&f.manager, "manager-namespace", "", "the manager's namespace; default: POD_NAMESPACE, else orkestra-system")
 	fs.StringVar(&f.server.Kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
 	fs.StringVar(&f.server.Context, "context", "", "context of the kubeconfig")
-	for flag, complete := range map[string]cobra.CompletionFunc{"namespace": f.completeNamespaces(), "manager-namespace": f.completeNamespaces(), "context": f.completeContexts} {
+	for flag, complete := range map[string]cobra.CompletionFunc{flagNamespace: f.completeNamespaces(), "manager-namespace": f.completeNamespaces(), "context": f.completeContexts} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 			panic(err) // only a wrong name of a flag could fail here, which every test would show
 		}

@@ -21,7 +21,13 @@ A line at the top of a file tells editors that read YAML by yaml-language-server
 What only shows when a box is compiled, such as a path that the CRD does not have, is found by orkestra validate.`
 
 const schemaExample = `  # Keep the schema beside the boxes
-  orkestra schema > operatorbox.schema.json`
+  orkestra schema > operatorbox.schema.json
+
+  # Then say in .vscode/settings.json, for the extension YAML, which files are boxes
+  {"yaml.schemas": {"./operatorbox.schema.json": ["**/box.yaml"]}}
+
+  # And look whether the boxes fit what only a compiler knows
+  orkestra validate -f box.yaml --crd crd.yaml`
 
 // NewCommand makes the command.
 func NewCommand() *cobra.Command {

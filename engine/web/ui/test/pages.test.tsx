@@ -238,14 +238,15 @@ test("a box says what is wrong since when, and folds long messages", async () =>
 
 test("resources are paged by the server, and filters go into its question", async () => {
   answers.set("/boxes/bad/resources", { body: rows(50_000) });
+  const questions = () => asked.filter((path) => path.startsWith("/boxes/bad/resources")); // the page before may still ask on a busy machine
   show("/boxes/bad/resources");
-  await until(() => asked.length === 1, "the first question");
-  assert.deepEqual(asked, ["/boxes/bad/resources?sort=state&limit=100"], "trouble comes first");
+  await until(() => questions().length === 1, "the first question");
+  assert.deepEqual(questions(), ["/boxes/bad/resources?sort=state&limit=100"], "trouble comes first");
   asked.length = 0;
   render(null, document.getElementById("app")!);
   show("/boxes/bad/resources?state=Ready&offset=200&sort=-age");
   await until(() => text().includes("201–300 of 50,000"), "the range");
-  assert.deepEqual(asked, ["/boxes/bad/resources?state=Ready&sort=-age&offset=200&limit=100"]);
+  assert.deepEqual(questions(), ["/boxes/bad/resources?state=Ready&sort=-age&offset=200&limit=100"]);
   const links = [...document.querySelectorAll(".pages a")].map((a) => a.getAttribute("href"));
   assert.deepEqual(links, ["?state=Ready&sort=-age", "?state=Ready&offset=100&sort=-age", "?state=Ready&offset=300&sort=-age", "?state=Ready&offset=49900&sort=-age"].map((q) => `/boxes/bad/resources${q}`));
 });

@@ -140,7 +140,7 @@ func (c reporting) measure() {
 // observation is what health counts of the cycle; ok is false where it counts nothing.
 func (r *Record) observation() (o health.Observation, ok bool) {
 	run, after := r.Run, &r.Status.After
-	o = health.Observation{Resource: r.Key, Reason: telling(after), Message: after.Ready.Message}
+	o = health.Observation{Resource: r.Key, Reason: after.Reason(), Message: after.Ready.Message}
 	switch {
 	case r.Decision.Action == ShowPaused:
 		// It is counted as it is; but nothing has succeeded or failed.
@@ -158,7 +158,6 @@ func (r *Record) observation() (o health.Observation, ok bool) {
 	step := r.failure()
 	o.Counts = !r.Repeats && (step != nil || !run.AwaitsDependency)
 	if step != nil {
-		// A status that could not be written shows nothing of the error, so that the reason is that of the step.
 		o.Failed, o.Step, o.Reason = true, step.Step, cmp.Or(step.Reason, v1alpha1.ReasonReconcileError)
 		o.Message = strings.TrimPrefix(step.Error(), step.Step+": ")
 	}
@@ -167,15 +166,6 @@ func (r *Record) observation() (o health.Observation, ok bool) {
 		o.Ready, o.Waiting = false, true
 	}
 	return o, true
-}
-
-// telling is the reason that says most of how a resource stands: that of Stalled names the sort of error, where that of Ready says only that there
-// was one.
-func telling(shown *status.Result) string {
-	if shown.Stalled.Status == metav1.ConditionTrue {
-		return shown.Stalled.Reason
-	}
-	return shown.Ready.Reason
 }
 
 // announcement is an event to send.

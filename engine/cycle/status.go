@@ -2,7 +2,6 @@ package cycle
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,11 +104,7 @@ func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Conditio
 	}
 	for _, f := range known.Failing {
 		if f.Namespace == c.record.Key.Namespace && f.Name == c.record.Key.Name {
-			message := strings.TrimPrefix(f.Step+": "+f.Message, ": ")
-			if f.Step != "" || f.ConsecutiveFailures > 0 || f.Reason == "" { // its reason is that of the error, which Stalled would have
-				return status.Failed(message)
-			}
-			return status.NotReady(f.Reason, message)
+			return status.Formerly(&f)
 		}
 	}
 	if since := value.Annotation(resource, v1alpha1.AnnotationActiveSince); since != "" && since != c.record.Began.UTC().Format(time.RFC3339) {

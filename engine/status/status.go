@@ -33,6 +33,14 @@ type Result struct {
 	Conditions []Own
 }
 
+// Reason is the one that says most of how the resource stands: that of Stalled names the sort of error, and that of Ready only that there was one.
+func (r *Result) Reason() string {
+	if r.Stalled.Status == metav1.ConditionTrue {
+		return r.Stalled.Reason
+	}
+	return r.Ready.Reason
+}
+
 // Field is one declared field of the status.
 type Field struct {
 	// Path below status, one name for each level. Lists are written whole: no path leads into one.
@@ -52,6 +60,15 @@ func Succeeded(notes ...string) metav1.Condition {
 // Failed is Ready=False after an error.
 func Failed(message string) metav1.Condition {
 	return ready(metav1.ConditionFalse, v1alpha1.ReasonReconcileError, message)
+}
+
+// Formerly is what Ready was of a resource that CRDHealth lists as failing. The reason there is that of Stalled where the reconcile has failed.
+func Formerly(f *v1alpha1.FailingResource) metav1.Condition {
+	message := strings.TrimPrefix(f.Step+": "+f.Message, ": ")
+	if f.Step != "" || f.ConsecutiveFailures > 0 || f.Reason == "" {
+		return Failed(message)
+	}
+	return NotReady(f.Reason, message)
 }
 
 // NotReady is Ready=False although nothing failed.

@@ -74,7 +74,8 @@ func (b *builder) properties(from node, f kinds.FieldDoc) node {
 	fields := f.Fields()
 	properties := node{}
 	all, _ := from[keyProperties].(node)
-	for name, v := range all {
+	for _, name := range slices.Sorted(maps.Keys(all)) { // the first of two objects of one name is the definition
+		v := all[name]
 		at := slices.IndexFunc(fields, func(f kinds.FieldDoc) bool { return f.Name == name })
 		below, isSchema := v.(node)
 		if at < 0 || !isSchema {

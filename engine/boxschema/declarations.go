@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -136,7 +137,8 @@ func (b *builder) object(s *shape.Shape, f kinds.FieldDoc) node {
 	for _, below := range f.Fields() {
 		docs[below.Name] = below
 	}
-	for field, member := range s.Members {
+	for _, field := range slices.Sorted(maps.Keys(s.Members)) {
+		member := s.Members[field]
 		properties[field] = b.described(b.ofShape(member.Shape, docs[field], true), docs[field], nil)
 	}
 	return refer(name)

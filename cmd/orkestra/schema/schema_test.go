@@ -50,6 +50,16 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestSame: the command prints the same each time. The order of Go's maps is another one each time.
+func TestSame(t *testing.T) {
+	first, _, _ := shared.Run(t, NewCommand(), "", "schema")
+	for range 10 {
+		if again, _, _ := shared.Run(t, NewCommand(), "", "schema"); again != first {
+			t.Fatal("the command printed two schemas")
+		}
+	}
+}
+
 const written = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
 metadata: {name: websites}

@@ -100,7 +100,9 @@ var _ = Describe("The Control Center", func() {
 		}).WithContext(ctx).Should(Succeed())
 		Expect(*resource.Cause).To(Equal(api.Cause{
 			Declaration: "second", Path: "spec.onReconcile.configmaps[1]", Field: "children.first.data.ok", Wanted: "equals yes", Actual: "a string",
-			Message: "second: " + resource.Cause.Message[len("second: "):],
+			Message: "second: " + resource.Cause.Message[len("second: "):], Reason: "WaitingForGate",
+			Todo: "Make the condition true, or wait. Where nothing should wait for it, say optional: true in the box.",
+			Page: "https://github.com/orkspace/orkestra/blob/main/docs/how-to/troubleshoot.md#reconciling",
 		}))
 		Expect(resource.State).To(Equal(api.Waiting))
 		Expect(resource.Declarations).To(ContainElement(And(HaveField("Kind", "Secret"), HaveField("YAML", ContainSubstring("password: '*** (11 bytes)'")))))

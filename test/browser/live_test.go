@@ -93,8 +93,8 @@ func (c *center) keyboard(t *testing.T, browser *chrome) {
 	p.open(t, "/")
 	p.focus(t, link("table.fleet", "/boxes/foreign/resources/shop/checkout"))
 	p.press(t, kb.Enter)
-	p.until(t, "the resource is shown", `location.pathname === "/boxes/foreign/resources/shop/checkout" && document.querySelector(".cause a") !== null`)
-	p.focus(t, `document.querySelector(".cause a")`)
+	p.until(t, "the resource is shown", `location.pathname === "/boxes/foreign/resources/shop/checkout" && document.querySelector(".cause a[href='#cause']") !== null`)
+	p.focus(t, `document.querySelector(".cause a[href='#cause']")`)
 	p.press(t, kb.Enter)
 	p.until(t, "the cause in the tree has the focus", `document.activeElement.id === "cause"`)
 }

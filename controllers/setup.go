@@ -35,6 +35,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/policies"
 	"github.com/orkspace/orkestra/controllers/rights"
 	"github.com/orkspace/orkestra/controllers/serve"
+	"github.com/orkspace/orkestra/controllers/skew"
 	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
@@ -181,6 +182,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Client: c, CRDs: store, Revisions: revisions,
 		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: o.WebhookServices,
 		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
+		Unknown:    skew.New(c, mgr.GetAPIReader()).Unknown,
 	}
 	plans := revision.NewPlans(revisions, compiling)
 	keys := rollback.NewKeys(c, mgr.GetAPIReader(), o.Namespace)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
@@ -99,11 +98,7 @@ func TestRenderGolden(t *testing.T) {
 				g.Expect(code).To(Equal(exit.No))
 			}
 			got = moment.ReplaceAllString(revisionDigits.ReplaceAllString(got, "-0123456789"), "<time>")
-			golden := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE_GOLDEN") == "true" {
-				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
-			}
-			g.Expect(cmp.Diff(read(g, golden), got)).To(BeEmpty())
+			shared.Golden(t, name+".txt", got)
 			again, _, _ := orkestra(t, "", append([]string{"render"}, args...)...)
 			g.Expect(moment.ReplaceAllString(again, "")).To(Equal(moment.ReplaceAllString(stdout, "")), "the output is deterministic")
 		})

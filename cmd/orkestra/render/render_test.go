@@ -38,12 +38,6 @@ func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string
 	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
-func read(g Gomega, name string) string {
-	b, err := os.ReadFile(name)
-	g.Expect(err).NotTo(HaveOccurred())
-	return string(b)
-}
-
 // apiServer has the CRD of the websites, the kind Region, which is cluster-scoped, and a ConfigMap. CRDs are answered with a status.
 func apiServer(t *testing.T, status int) string {
 	t.Helper()

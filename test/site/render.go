@@ -25,7 +25,7 @@ import (
 
 // newMarkdown reads and writes what GitHub shows. Columns are aligned by an attribute: a style in the page would be forbidden by its policy.
 func newMarkdown() (goldmark.Markdown, error) {
-	colours, err := lexersWithoutClock()
+	colors, err := lexersWithoutClock()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func newMarkdown() (goldmark.Markdown, error) {
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 			extension.Strikethrough, extension.Linkify, extension.TaskList,
 		),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ours{colours}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ours{colors}, 100))),
 	), nil
 }
 
@@ -48,7 +48,7 @@ func unescaped(n *ast.Text, source []byte) []byte {
 }
 
 // ours writes what the site has otherwise than Markdown's HTML.
-type ours struct{ colours *chroma.LexerRegistry }
+type ours struct{ colors *chroma.LexerRegistry }
 
 // RegisterFuncs is called by goldmark.
 func (o ours) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
@@ -144,7 +144,7 @@ func (s *site) size(file string) (string, error) {
 	return fmt.Sprintf(` width="%d" height="%d"`, config.Width, config.Height), nil
 }
 
-// code writes colours as classes, for which the style sheet has a light and a dark meaning.
+// code writes colors as classes, for which the style sheet has a light and a dark meaning.
 var code = formatter.New(formatter.WithClasses(true), formatter.PreventSurroundingPre(true))
 
 // refusal is what a page says of a box that is not valid.
@@ -157,7 +157,7 @@ func (o ours) writeCode(w util.BufWriter, source []byte, node ast.Node, entering
 	}
 	language := string(n.Language(source))
 	text := string(n.Lines().Value(source))
-	lexer := o.colours.Get(language)
+	lexer := o.colors.Get(language)
 	if lexer == nil || language == "" {
 		return ast.WalkStop, fmt.Errorf("a code block has the language %q, want one of %v: %.40q", language, languages, text)
 	}
@@ -167,7 +167,7 @@ func (o ours) writeCode(w util.BufWriter, source []byte, node ast.Node, entering
 	}
 	iterator, err := chroma.Coalesce(lexer).Tokenise(nil, text)
 	if err != nil {
-		return ast.WalkStop, fmt.Errorf("colouring %.40q: %w", text, err)
+		return ast.WalkStop, fmt.Errorf("coloring %.40q: %w", text, err)
 	}
 	if _, err := fmt.Fprintf(w, `<figure class="%s" data-language="%s"><figcaption>%s</figcaption><pre tabindex="0"><code>`, class, language, label); err != nil {
 		return ast.WalkStop, err

@@ -250,7 +250,7 @@ func TestWhatPagesMayHave(t *testing.T) {
 	checked(t, files)
 }
 
-// TestNoClock: what colours a block has must not depend on how busy the machine is.
+// TestNoClock: what colors a block has must not depend on how busy the machine is.
 func TestNoClock(t *testing.T) {
 	registry, err := lexersWithoutClock()
 	if err != nil {

@@ -29,10 +29,10 @@ func write(folder string, files map[string][]byte) error {
 	}
 	for name, content := range files {
 		file := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // web servers read it, as other users
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // the same
+		if err := os.WriteFile(file, content, 0o644); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ var languages = []string{"bash", "console", "go", "json", "lua", "python", "text
 const patience = "patience"
 
 // lexersWithoutClock are the lexers of these languages. Those of the library give up a rule after a quarter of a second, and go on with another one: on a busy
-// machine, one page would have other colours each time.
+// machine, one page would have other colors each time.
 func lexersWithoutClock() (*chroma.LexerRegistry, error) {
 	registry := chroma.NewLexerRegistry()
 	for _, name := range languages {

@@ -25,6 +25,7 @@ PLATFORMS   ?= linux/amd64,linux/arm64
 BIN     := bin
 REPORTS := .reports
 CLUSTER := .cluster
+SITE    := .site
 # Where binaries that take long to build are kept for other clones.
 CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/orkestra
 # Further flags for go test, such as -run or -v.
@@ -57,7 +58,7 @@ help: ## Show this text.
 
 .PHONY: clean
 clean: cluster-down ## Remove everything that was built; ends the local cluster.
-	rm -rf $(BIN) $(REPORTS) dist coverage.*
+	rm -rf $(BIN) $(REPORTS) $(SITE) dist coverage.*
 
 ##@ Try it
 
@@ -119,7 +120,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/browser test/chart test/cluster test/gitops test/providers test/release test/rules test/tools config/samples/*/manager; do \
+	@for dir in . test/browser test/chart test/cluster test/gitops test/providers test/release test/rules test/site test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
@@ -167,7 +168,7 @@ lint: $(BIN)/golangci-lint ## Run the linters; LINT_LIGHT= runs all of them on t
 		echo "golangci-lint run in $$dir"; (cd $$dir && $(CURDIR)/$(BIN)/golangci-lint run $(LINT_LIGHT) ./...) || exit 1; done
 	cd test/tools && $(GO) run ./house -root ../..
 
-LINTED := test/browser test/chart test/gitops test/providers test/release test/rules test/tools
+LINTED := test/browser test/chart test/gitops test/providers test/release test/rules test/site test/tools
 
 .PHONY: house
 house: ## Print the sizes of packages, types and files that `make lint` holds.
@@ -212,6 +213,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
+		-test 'the site: cd test/site && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'releases: cd test/release && $(GO) test -json -count=1 -p 2 $(TEST_FLAGS) ./...' \
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
@@ -366,8 +368,21 @@ $(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen test/tools/got
 $(BIN)/release: test/release/go.mod test/release/go.sum $(call gofiles,test/release)
 	cd test/release && $(GO) build -o ../../$@ .
 
+$(BIN)/site: test/site/go.mod test/site/go.sum $(call gofiles,test/site) $(wildcard test/site/assets/*)
+	cd test/site && $(GO) build -o ../../$@ .
+
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum
+
+.PHONY: site
+site: $(BIN)/site ## Make a website of docs in .site; fails where a link leads nowhere, or docs/README.md leaves out a page.
+	$(BIN)/site -out $(SITE)
+
+SITE_PORT ?= 8095
+
+.PHONY: site-serve
+site-serve: $(BIN)/site ## Show that website on this machine, at SITE_PORT, until Ctrl-C.
+	exec $(BIN)/site -serve $(SITE_PORT)
 
 # The platforms of the kubectl plugin, and the address below which its archives will be.
 KREW_PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64

@@ -187,7 +187,7 @@ func TestTheJudgeFinds(t *testing.T) {
 	}
 	for page, text := range map[string]string{
 		"docs/how-to/hooks.md":    "spec:\n  apiType: {}\n",
-		"docs/how-to/webhooks.md": "webhook:\n  adress: a\n",
+		"docs/how-to/webhooks.md": "webhook:\n  addressed: a\n",
 		"docs/operations.md":      "external-allow: {namespaces: {}}\n",
 		"docs/start.md":           "  serviceAccountRef: {names: a}\n",
 	} {

@@ -182,7 +182,7 @@ lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer ru
 test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
 
 # Without interception of output, so that a process that crashes says why.
-E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=40m --no-color --output-interceptor-mode=none \
+E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=60m --no-color --output-interceptor-mode=none \
 	--output-dir=$(REPORTS)/ginkgo --json-report=e2e.json $(E2E_FLAGS)
 # Packages whose tests start a cluster, but for the end-to-end specs.
 CLUSTERED = /test/(chaos|demo|e2e/watch|install|localcluster|upgrade)$$

@@ -280,7 +280,7 @@ func (h *Hand) back(ctx context.Context, live *v1alpha1.OperatorBox, order api.O
 		return nil, err
 	}
 	if live.Generation != order.Generation {
-		return nil, conflict("OperatorBox %q has changed since the difference was shown (generation %d, then %d): look at it again", live.Name, live.Generation, order.Generation)
+		return nil, conflict("OperatorBox %q has changed since the difference was shown: look at it again", live.Name)
 	}
 	after, err := h.gone(ctx, live, order.Revision)
 	if err != nil {

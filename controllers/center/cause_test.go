@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/view"
 )
 
 // TestTheCause is what somebody has to mend first: an error of the reconcile before what that has not come to.
@@ -45,4 +48,36 @@ func TestTheCauseSaysWhatToDo(t *testing.T) {
 	out = resourceOf(&inspect.Resource{Reason: "NoDisk", Message: "a hook says so"}, live)
 	g.Expect(out.Cause).To(And(HaveField("Reason", "NoDisk"), HaveField("Todo", BeEmpty()), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md"))))
 	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live).Cause).To(BeNil())
+}
+
+// TestAdviceKnowsTheSteps: what to do about an error that may pass goes by the step with which its message begins.
+func TestAdviceKnowsTheSteps(t *testing.T) {
+	otherwise, _ := view.Advice(v1alpha1.ReasonReconcileError, "")
+	for _, step := range []string{stage.StepExternal, stage.StepHook, stage.StepConstructor, stage.StepProviders, stage.StepOutputs} {
+		todo, _ := view.Advice(v1alpha1.ReasonReconcileError, step+": no")
+		NewWithT(t).Expect(todo).NotTo(Equal(otherwise), step)
+	}
+}
+
+// TestWhatToDoAboutABox: with the whole command where a right is missing, and nothing where it is well.
+func TestWhatToDoAboutABox(t *testing.T) {
+	g := NewWithT(t)
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	box.Spec.ServiceAccountRef = &v1alpha1.ServiceAccountReference{Namespace: "team", Name: "acts"}
+	out := &api.BoxDetail{Box: api.Box{Reason: v1alpha1.ReasonForbidden, Message: "m"}}
+	advise(out, box)
+	const command = `Grant the rights that are missing with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -".`
+	g.Expect(out).To(And(HaveField("Todo", command), HaveField("Page", HaveSuffix("operations.md#rights"))))
+
+	unmet := api.BoxDetail{DependsOn: []api.Dependency{{Box: "a", Met: true}, {Box: "b"}}}
+	out = &unmet
+	out.Message = "new resources wait"
+	advise(out, box)
+	g.Expect(out.Todo).To(HavePrefix("New resources wait"))
+	out.Message, out.Todo = "", ""
+	advise(out, box)
+	g.Expect(out.Todo+out.Page).To(BeEmpty(), "no resource waits for it")
+	out = &api.BoxDetail{Box: api.Box{Message: "m"}, DependsOn: []api.Dependency{{Box: "a", Met: true}}}
+	advise(out, box)
+	g.Expect(out.Todo + out.Page).To(BeEmpty())
 }

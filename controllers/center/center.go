@@ -151,6 +151,7 @@ func (c *Center) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
 	}
 	healths, err := c.healths(ctx)
 	out := view.Detail(box, healthOf(healths, name), healths)
+	advise(out, box)
 	out.Hour, out.Cycle = c.hour(healthOf(healths, name)), c.steps(healthOf(healths, name))
 	note := func(what string, err error) {
 		if err != nil {

@@ -36,6 +36,9 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 		return nil, err
 	}
 	out := resourceOf(found, live)
+	if out.Cause != nil && found.Reason == v1alpha1.ReasonForbidden {
+		out.Cause.Todo = grant(box)
+	}
 	out.History = c.Cycles(ctx, boxName, namespace, name)
 	objects := map[types.UID]bool{live.GetUID(): true}
 	for _, d := range found.Declarations {
@@ -85,7 +88,7 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 	}
 	if out.Cause = causeOf(found, out.Declarations); out.Cause != nil {
 		out.Cause.Reason = found.Reason
-		out.Cause.Todo, out.Cause.Page = view.Advice(found.Reason)
+		out.Cause.Todo, out.Cause.Page = view.Advice(found.Reason, found.Message)
 	}
 	return out
 }

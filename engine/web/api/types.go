@@ -102,6 +102,8 @@ type Box struct {
 	// Reason and Message say in one line why it is not Healthy, or what there is to know although it is. Both may be absent.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Since is when the condition changed that Reason is of; absent where there is no reason.
+	Since *time.Time `json:"since,omitempty"`
 	// Resources counts its resources.
 	Resources Counts `json:"resources"`
 	// ConsecutiveFailures counts failed reconciles in a row; at FailureThreshold the box is Degraded.
@@ -191,6 +193,10 @@ type Alert struct {
 type BoxDetail struct {
 	Box
 
+	// Todo says in one or two sentences what to do about Reason; absent where nothing is to be done.
+	Todo string `json:"todo,omitempty"`
+	// Page is the address of the documentation that says more.
+	Page string `json:"page,omitempty"`
 	// Conditions of the box, and of its CRDHealth.
 	Conditions       []Condition `json:"conditions"`
 	HealthConditions []Condition `json:"healthConditions"`

@@ -21,10 +21,13 @@ const (
 // advice is what to do about a reason, in one or two sentences, and the page that says more.
 type advice struct{ todo, page string }
 
-// Advice says what to do about the reason for which a resource is not ready, and gives the address of the page that says more. A reason that is not
-// known, as one that a hook has made up, has the page alone.
-func Advice(reason string) (todo, page string) {
+// Advice says what to do about the reason for which a resource is not ready, and gives the address of the page that says more. The message, which begins
+// with the step, tells errors apart that have no reason of their own. A reason that is not known, as one that a hook has made up, has the page alone.
+func Advice(reason, message string) (todo, page string) {
 	a, known := advices[reason]
+	if reason == v1alpha1.ReasonReconcileError || reason == v1alpha1.ReasonRetrying {
+		a = retried(a, message)
+	}
 	if !known {
 		return "", documentation + troubleshootPage
 	}
@@ -32,7 +35,8 @@ func Advice(reason string) (todo, page string) {
 }
 
 const (
-	waitOrMend   = "It is tried again by itself. If the message stays, mend what it names."
+	waitOrMend = "It is tried again by itself, after pauses that grow. If the message stays, look at what it names, and at the last reconciles and events: they say " +
+		"since when it is so. The log of the manager has the whole error."
 	triedAgain   = " It is tried again once per resync, and at once when something changes that was read."
 	nobodyKeeps  = "Nobody keeps the resource and its children any more. "
 	lookAtManage = "If that lasts, see whether a manager is at work, and whether the box runs."
@@ -72,7 +76,7 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonProviderDenied:  {"Mend the Secret that the declaration's credentials name.", stalledSection},
 	v1alpha1.ReasonConflict:        {"Let only one of the two set the field, or say force: true in the patch.", "how-to/patches.md#fields-of-others"},
 	v1alpha1.ReasonDuplicateChild:  {"Give one of the two declarations another name.", stalledSection},
-	v1alpha1.ReasonForbidden:       {"Grant the right that is missing. The condition PermissionsGranted of the box says how.", "operations.md#rights"},
+	v1alpha1.ReasonForbidden:       {"Grant the right that is missing. The page of the box says which it is, and has the command.", "operations.md#rights"},
 	v1alpha1.ReasonBudgetExceeded:  {"Make what the template renders smaller, or give the box less to do: the message names the limit.", stalledSection},
 	v1alpha1.ReasonExternalFailed:  {"Mend the service, the address or the Secret that is named." + triedAgain, "how-to/external.md#when-a-call-fails"},
 	v1alpha1.ReasonWebhookFailed:   {"Mend the webhook, its Service or the Secret that is named." + triedAgain, "how-to/webhooks.md#waiting-and-failing"},

@@ -21,9 +21,13 @@ func Box(box *v1alpha1.OperatorBox, health *v1alpha1.CRDHealth) api.Box {
 		Name: box.Name, CRD: crdOf(box), Kind: box.Status.CRD.Kind, Created: box.CreationTimestamp.Time,
 		State: api.Unknown, Revision: box.Status.Revision, Suspended: box.Spec.Suspend,
 	}
+	out.Since = troubledSince(box.Status.Conditions)
 	if health == nil {
 		out.Reason, out.Message = inTrouble(box.Status.Conditions)
 		return out
+	}
+	if out.Since == nil {
+		out.Since = troubledSince(health.Status.Conditions)
 	}
 	s := &health.Status
 	out.State = cmp.Or(api.State(s.State), api.Unknown)
@@ -55,6 +59,15 @@ func inTrouble(conditions []metav1.Condition) (reason, message string) {
 		return "", ""
 	}
 	return ready.Reason, oneLine(ready.Message)
+}
+
+// troubledSince is since when the condition Ready is not True; nil where it is.
+func troubledSince(conditions []metav1.Condition) *time.Time {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return nil
+	}
+	return timeOf(&ready.LastTransitionTime)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

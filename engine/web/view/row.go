@@ -72,6 +72,7 @@ func rowOf(resource *unstructured.Unstructured) api.Row {
 	case resource.GetAnnotations()[v1alpha1.AnnotationRolledBack] != "":
 		return say(api.RolledBack, ready)
 	case ready == nil:
+		row.Since = timeOf(new(resource.GetCreationTimestamp()))
 		return say(api.Unknown, nil)
 	case failing(ready, waiting):
 		return say(api.Failing, ready)

@@ -115,6 +115,15 @@ func TestABox(t *testing.T) {
 	g.Expect(Box(box, health).Alerts).To(ContainElement(api.Alert{Name: "OrkestraPoliciesMissing", Runbook: runbooks + "policies-missing.md"}))
 	box.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "CompileError", Message: "spec.x"}}
 	g.Expect(Box(box, health).Reason).To(Equal("CompileError"), "what is wrong with the box itself comes first")
+
+	earlier := metav1.NewTime(at.Add(-time.Minute))
+	health.Status.Conditions[0].LastTransitionTime, box.Status.Conditions[0].LastTransitionTime = earlier, at
+	g.Expect(Box(box, health).Since).To(HaveValue(Equal(at.Time)), "since when it is so, of what is said")
+	g.Expect(Box(box, nil).Since).To(HaveValue(Equal(at.Time)))
+	box.Status.Conditions = nil
+	g.Expect(Box(box, health).Since).To(HaveValue(Equal(earlier.Time)))
+	health.Status.Conditions[0].Status = metav1.ConditionTrue
+	g.Expect(Box(box, health).Since).To(BeNil(), "nothing is wrong")
 }
 
 // TestDependenciesGoBothWays: who waits for a box is written where it waits.
@@ -179,4 +188,11 @@ func TestWhatAResourceCountsAs(t *testing.T) {
 		row := Row(object(t, `{metadata: {name: b, `+tc.metadata+`}, status: {conditions: [`+tc.conditions+`]}}`))
 		NewWithT(t).Expect(row.CountsAs).To(Equal(tc.want), name)
 	}
+}
+
+// TestSinceWhenNobodyHasSaidAnything: since the resource was made.
+func TestSinceWhenNobodyHasSaidAnything(t *testing.T) {
+	row := Row(object(t, `{metadata: {name: b, creationTimestamp: 2026-01-01T00:00:00Z}}`))
+	NewWithT(t).Expect(row).To(And(HaveField("State", api.Unknown), HaveField("Since", HaveValue(BeTemporally("==", row.Created)))))
+	NewWithT(t).Expect(Row(object(t, `{metadata: {name: b}}`)).Since).To(BeNil())
 }

@@ -870,6 +870,8 @@ export interface Box {
   reason?: string;
   /** Reason and Message say in one line why it is not Healthy, or what there is to know although it is. Both may be absent. */
   message?: string;
+  /** Since is when the condition changed that Reason is of; absent where there is no reason. */
+  since?: string;
   /** Resources counts its resources. */
   resources: Counts;
   /** ConsecutiveFailures counts failed reconciles in a row; at FailureThreshold the box is Degraded. */
@@ -968,6 +970,10 @@ export interface Alert {
 
 /** BoxDetail is the answer to GET /api/v1/boxes/{box}. */
 export interface BoxDetail extends Box {
+  /** Todo says in one or two sentences what to do about Reason; absent where nothing is to be done. */
+  todo?: string;
+  /** Page is the address of the documentation that says more. */
+  page?: string;
   /** Conditions of the box, and of its CRDHealth. */
   conditions: Condition[];
   /** Conditions of the box, and of its CRDHealth. */

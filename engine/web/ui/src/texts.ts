@@ -374,6 +374,8 @@ export const texts = {
 
   conditions: {
     none: "Nobody has said any yet.",
+    above: "as above",
+    as: (type: string) => `as ${type}`,
     columns: { type: "Condition", status: "Status", reason: "Reason", message: "Message", since: "Since" },
   },
 

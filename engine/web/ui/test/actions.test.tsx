@@ -76,6 +76,7 @@ test("a box goes back to what was shown, and to nothing that would be refused", 
   await until(() => document.querySelector("dialog select"), "the revisions");
   const select = document.querySelector<HTMLSelectElement>("dialog select")!;
   assert.deepEqual([...select.options].map((o) => o.value), ["", "shop-2", "shop-1"], "the one that runs is no choice");
+  assert.match(select.options[1]!.textContent!, /^shop-2 · \d+[dy] · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+$/, "how long ago, and when, with the zone");
   const confirm = () => document.querySelector<HTMLButtonElement>("dialog .confirm")!;
   assert.equal(confirm().disabled, true);
   const choose = (name: string) => {

@@ -70,6 +70,42 @@ test("what a box declares is drawn, and said in words", async () => {
   assert.ok(document.querySelector('.declarations svg a[href="/boxes/db"]'), "a box is a link");
 });
 
+test("a box that is not well says what to do, since when, and a long message once", async () => {
+  const message = `ServiceAccount shop/acts may not ${"create configmaps, ".repeat(9)}get pods; grant it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`;
+  const todo = `Grant the rights that are missing with "kubectl get operatorbox web -o yaml | ${"a long pipe | ".repeat(20)} kubectl apply -f -".`;
+  const conditions = [
+    { type: "PermissionsGranted", status: "False", reason: "Forbidden", message: message.replace("; ", ";\n ") },
+    { type: "Compiled", status: "False", reason: "CompileFailed", message: "the spec has mistakes ".repeat(8) },
+    { type: "Reconciling", status: "False", reason: "CompileFailed", message: `${"the spec has mistakes ".repeat(6)}…` },
+    { type: "Stalled", status: "True", reason: "Forbidden", message: `${message.slice(0, 200)}…` },
+    { type: "Ready", status: "False", reason: "Forbidden", message: "short" }, { type: "Healthy", status: "False", reason: "Forbidden", message: "short" },
+  ];
+  answers.set("/boxes/web/rights", { body: { rights: [], missing: 0 } satisfies Rights });
+  showBox({ state: "Pending", reason: "Forbidden", message, since: minutesAgo(7), todo, page: "https://example.com/operations.md#rights", conditions });
+  await until(() => document.querySelector(".verdict .todo a"), "what to do");
+  assert.ok(document.querySelector(".verdict .todo")!.textContent!.includes(todo), "a command is not cut off");
+  assert.match(document.querySelector(".verdict .sentence")!.textContent!, /since 7m/);
+  const said = [...document.querySelectorAll("section.conditions tbody tr")].map((row) => row.querySelectorAll("td")[2]!.textContent);
+  assert.deepEqual([said[0], said[2], said[3], said[4], said[5]], [texts.conditions.above, texts.conditions.as("Compiled"), texts.conditions.above, "short", "short"]);
+  assert.match(said[1]!, /^the spec has mistakes the spec/);
+});
+
+test("what is not known is not said to be nothing", async () => {
+  answers.set("/boxes/web/rights", { body: { rights: [], missing: 0 } satisfies Rights });
+  showBox({ declarations: [], conditions: [{ type: "PermissionsGranted", status: "Unknown" }] });
+  answers.set("/boxes/web/graph", { body: { nodes: [], edges: [], notes: ["What the box declares is not known: no CRD"] } satisfies Graph });
+  await until(() => text().includes("not known: no CRD") && text().includes(texts.rights.none), "what is not known");
+  assert.ok(!text().includes(texts.box.noDeclarations) && !text().includes(texts.rights.allThere), text());
+  showBox({ declarations: [] , conditions: [{ type: "PermissionsGranted", status: "Unknown" }] });
+  answers.set("/boxes/web/graph", { body: { nodes: [], edges: [] } satisfies Graph });
+  answers.set("/boxes/web/rights", { body: { missing: 0, rights: [{ verbs: ["get"], resource: "pods" }] } satisfies Rights });
+  await until(() => text().includes(texts.box.noDeclarations) && text().includes(texts.rights.allThere), "what is known");
+  answers.set("/boxes/web/rights", { body: { missing: 0, rights: [{ verbs: ["get"], resource: "pods", unknown: true }] } satisfies Rights });
+  showBox({ conditions: [{ type: "PermissionsGranted", status: "Unknown" }] });
+  await until(() => text().includes("pods"), "the right");
+  assert.ok(!text().includes(texts.rights.allThere), text());
+});
+
 test("where the graph is not known, what is declared is still there", async () => {
   answers.set("/boxes/web", { body: { ...box(), dependsOn: [] } });
   answers.set("/boxes/web/graph", { body: { title: "no", status: 500 }, status: 500 });

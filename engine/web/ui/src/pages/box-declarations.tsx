@@ -17,7 +17,7 @@ export function Declarations({ of }: { of: BoxDetail }) {
   const edges = data?.edges ?? [];
   return (
     <Section title={t.declarations} name="declarations">
-      {nodes.length === 0 && <p class="muted">{t.noDeclarations}</p>}
+      {nodes.length === 0 && data && !data.notes?.length && <p class="muted">{t.noDeclarations}</p>}
       <Notes of={data?.notes} />
       {edges.length > 0 && (
         <>

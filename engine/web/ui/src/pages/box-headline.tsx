@@ -1,6 +1,7 @@
 import type { BoxDetail } from "../api";
 import { paths, withQuery } from "../route";
 import { texts } from "../texts";
+import { Advice } from "../parts/advice";
 import { Age } from "../parts/age";
 import { CountsBar, waitingOf } from "../parts/counts";
 import { AlertLink, ResourceLink } from "../parts/links";
@@ -24,6 +25,7 @@ export function BoxHeadline({ of }: { of: BoxDetail }) {
           <Message of={without(of.message ?? "", failure) || wordsFor(of)} />
           {since && <span class="muted"> {texts.since} <Age of={since} /></span>}
         </p>
+        <Advice of={of} />
         {failure && (
           <p>
             {of.worst ? texts.box.worst : texts.box.lastFailure}: <ResourceLink box={of.name} of={failure.resource} />{" "}
@@ -49,6 +51,7 @@ function wordsFor(of: BoxDetail): string {
 
 /** sinceOf is when the condition changed that says how the box is, or when the first of its resources began to fail. */
 export function sinceOf(of: BoxDetail): string | undefined {
+  if (of.since) return of.since;
   const said = [...of.healthConditions, ...of.conditions];
   const condition = said.find((c) => c.type === of.state && c.status === "True") ?? said.find((c) => c.type === "Healthy") ?? said.find((c) => c.type === "Ready");
   if (condition?.since) return condition.since;

@@ -35,7 +35,7 @@ function Found({ of }: { of: Rights }) {
   const t = texts.rights;
   return (
     <>
-      <p>{t.of} {of.account ? <strong><Text of={of.account} /></strong> : t.manager}. {of.missing > 0 ? <strong class="bad-text">{t.missing(of.missing)}</strong> : !of.notes?.length && t.allThere}</p>
+      <p>{t.of} {of.account ? <strong><Text of={of.account} /></strong> : t.manager}. {of.missing > 0 ? <strong class="bad-text">{t.missing(of.missing)}</strong> : isKnown(of) && t.allThere}</p>
       <Notes of={of.notes} />
       {of.rights.length === 0 ? <p class="muted">{t.none}</p> : (
         <Table name="rights" caption={t.heading} columns={columns}>
@@ -46,6 +46,9 @@ function Found({ of }: { of: Rights }) {
     </>
   );
 }
+
+/** isKnown says whether all that the box needs was asked for. */
+const isKnown = (of: Rights) => of.rights.length > 0 && !of.notes?.length && !of.rights.some((r) => r.unknown);
 
 function RightRow({ of }: { of: NeededRight }) {
   const t = texts.rights;

@@ -53,8 +53,8 @@ function Detail({ of }: { of: BoxDetail }) {
           <Overdue of={of} />
           <CycleSteps of={of} />
           <BoxDependencies of={of} />
-          <Section title={t.health} name="health"><Conditions of={of.healthConditions} caption={t.health} /></Section>
-          <Section title={t.conditions} name="conditions"><Conditions of={of.conditions} caption={t.conditions} /></Section>
+          <Section title={t.health} name="health"><Conditions of={of.healthConditions} caption={t.health} said={of.message} /></Section>
+          <Section title={t.conditions} name="conditions"><Conditions of={of.conditions} caption={t.conditions} said={of.message} /></Section>
           <Declarations of={of} />
           <BoxRights of={of} />
           <Revisions of={of} />

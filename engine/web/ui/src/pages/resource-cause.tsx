@@ -1,5 +1,6 @@
 import type { Cause, State } from "../api";
 import { texts } from "../texts";
+import { Advice } from "../parts/advice";
 import { Message, Text } from "../parts/text";
 import { causeId } from "./tree-order";
 
@@ -11,7 +12,7 @@ export function CauseNote({ of, state }: { of: Cause; state: State }) {
       <h2 id="h-cause">{state === "Waiting" ? t.waits : t.cause}</h2>
       <p><Message of={of.message} /></p>
       {of.field && <GateFacts of={of} />}
-      {(of.todo || of.page) && <Advice of={of} />}
+      <Advice of={of} />
       {of.declaration && (
         <p class="under">
           <a href={`#${causeId}`} onClick={show}>{t.toDeclaration}: <Text of={of.declaration} /></a>
@@ -19,19 +20,6 @@ export function CauseNote({ of, state }: { of: Cause; state: State }) {
         </p>
       )}
     </section>
-  );
-}
-
-/** Advice is what to do about the reason, and the page that says more. An address that is no page of the web is left out. */
-function Advice({ of }: { of: Cause }) {
-  const t = texts.resource;
-  return (
-    <p class="todo">
-      {of.todo && <><strong>{t.todo}:</strong> <Message of={of.todo} /> </>}
-      {of.page && /^https?:\/\//.test(of.page) && (
-        <a href={of.page} target="_blank" rel="noreferrer noopener"><Text of={of.todo && of.reason ? t.page(of.reason) : t.morePage} /><span aria-hidden="true"> ↗</span></a>
-      )}
-    </p>
   );
 }
 

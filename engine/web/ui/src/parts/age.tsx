@@ -26,7 +26,9 @@ export function Age({ of }: { of: string | number | undefined }) {
   return <time class="age" dateTime={new Date(at).toISOString()} title={exact(at)}>{age(at, now.value)}</time>;
 }
 
-function exact(at: number): string {
-  const local = new Date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "long" });
-  return `${local} (${new Date(at).toISOString()})`;
+const parts = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" } as const;
+
+/** exact is a time of the reader's zone that can be read in one way only, as 2026-03-04 05:06:07 UTC: Sweden writes it so. */
+export function exact(at: number): string {
+  return new Date(at).toLocaleString("sv", parts);
 }

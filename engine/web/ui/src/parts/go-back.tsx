@@ -3,7 +3,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FormerSpecs, Return } from "../api";
 import { useAnswer } from "../live/answer";
+import { now } from "../live/clock";
 import { texts } from "../texts";
+import { age, exact } from "./age";
 import { Answered } from "./answered";
 import { Changes } from "./changes";
 import { Shape } from "./state";
@@ -31,7 +33,7 @@ export function GoBack({ path, shown }: { path: string; shown: Signal<Return | u
               <span>{t.revision}</span>
               <select value={chosen.value} onChange={(e) => choose(e.currentTarget.value)}>
                 <option value="">{t.choose}</option>
-                {others.map((r) => <option key={r.name} value={r.name}>{plain(r.name)} · {new Date(r.created).toLocaleString("en")}</option>)}
+                {others.map((r) => <option key={r.name} value={r.name}>{plain(r.name)} · {keptAt(r.created)}</option>)}
               </select>
             </label>
             {chosen.value !== "" && <Difference key={chosen.value} path={`${path}/revisions/${encodeURIComponent(chosen.value)}`} shown={shown} />}
@@ -67,3 +69,6 @@ function Difference({ path, shown }: { path: string; shown: Signal<Return | unde
     </Answered>
   );
 }
+
+/** keptAt is how long ago a revision was kept, and when: an option has no title. A list that is open stays as it is, however time goes. */
+const keptAt = (created: string) => `${age(Date.parse(created), now.peek())} · ${exact(Date.parse(created))}`;

@@ -82,6 +82,8 @@ cluster-down: ## End the local Kubernetes.
 MANAGER_FLAGS ?=
 # Which manager runs: orkestra, or orkestra-providers.
 MANAGER ?= orkestra
+# A manager that has run for as many seconds, and fails then, is started again; one that fails at once would do so again.
+RUN_AGAIN_AFTER ?= 15
 
 .PHONY: run
 run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against the local Kubernetes, and serve the Control Center beside it.
@@ -90,7 +92,11 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" wait --for=condition=Established crd --all --timeout=1m >/dev/null; \
 	$(BIN)/$(MANAGER) ui --kubeconfig "$$kubeconfig" & trap "kill $$! 2>/dev/null || true" EXIT; \
-	$(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
+	while :; do SECONDS=0; \
+		$(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS) && break || status=$$?; \
+		if [ $$status -ne 1 ] || [ $$SECONDS -lt $(RUN_AGAIN_AFTER) ]; then exit $$status; fi; \
+		echo "The manager has ended, as one does that loses its lease on a busy machine. It is started again, as a Pod would be." >&2; \
+	done
 
 ##@ Develop
 

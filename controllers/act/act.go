@@ -47,6 +47,8 @@ type Ports struct {
 	// For is who asks, where somebody else writes: then verbs of Orkestra are asked for, and what is written names the person. nil: the person writes,
 	// and the API server decides about all but buttons.
 	For *person.Person
+	// Absent says why no manager seems to be at work; empty: one is, or nobody knows. nil: whoever asks has one before them.
+	Absent func(ctx context.Context) string
 	// Tell sends an event about an object; nil: nobody does.
 	Tell func(about runtime.Object, reason, action, note string)
 	// Clock tells the time.
@@ -129,6 +131,16 @@ func (h *Hand) lastAction(action api.ActionName, now time.Time) (string, error) 
 		return "", fmt.Errorf("naming who has asked: %w", err)
 	}
 	return string(text), nil
+}
+
+// outcome is a sentence on what was done, and what comes of it: soon, where a manager is at work that does it.
+func (h *Hand) outcome(ctx context.Context, done, soon string) string {
+	if soon != "" && h.Absent != nil {
+		if why := h.Absent(ctx); why != "" {
+			return done + ". No manager seems to be at work (" + why + "): it is done when one is"
+		}
+	}
+	return done + soon
 }
 
 // maxNote is how long the note of an event may be, in bytes: the API server takes 1,024 at most.

@@ -200,6 +200,37 @@ func TestActionsOnAResource(t *testing.T) {
 	}
 }
 
+// TestWhatComesOfAnOrderWithoutAManager: nothing does yet, and the answer says why. What is so at once is said as ever.
+func TestWhatComesOfAnOrderWithoutAManager(t *testing.T) {
+	const absent = ". No manager seems to be at work (Lease l has no holder): it is done when one is"
+	for why, want := range map[string]map[api.ActionName]string{
+		"":                      {api.Reconcile: "It is marked for a reconcile, which the manager does at once", api.Pause: "It is paused: ", api.Suspend: "It is suspended: "},
+		"Lease l has no holder": {api.Reconcile: "It is marked for a reconcile" + absent, api.Pause: "It is paused: ", api.Suspend: "It is suspended: "},
+	} {
+		for action, message := range want {
+			g, w := NewWithT(t), newWorld(t, box())
+			w.Absent = func(context.Context) string { return why }
+			var done *api.Done
+			var err error
+			if action == api.Suspend {
+				done, err = w.ActOnBox(t.Context(), "shop", action, api.Order{UID: "box-uid"})
+			} else {
+				done, err = w.ActOnResource(t.Context(), "shop", "team", "cart", action, api.Order{UID: "uid"})
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(done.Message).To(HavePrefix(message))
+			g.Expect(strings.Contains(done.Message, "No manager")).To(Equal(strings.Contains(message, "No manager")), done.Message)
+		}
+	}
+	g, suspended := NewWithT(t), box()
+	suspended.Spec.Suspend = true
+	w := newWorld(t, suspended)
+	w.Absent = func(context.Context) string { return "Lease l has no holder" }
+	done, err := w.ActOnBox(t.Context(), "shop", api.Resume, api.Order{UID: "box-uid"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(done.Message).To(Equal("It goes on" + absent))
+}
+
 // TestASuspendedBoxServesNothing: what asks for a reconcile would be said to be done, and nothing would come of it.
 func TestASuspendedBoxServesNothing(t *testing.T) {
 	g := NewWithT(t)

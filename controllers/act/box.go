@@ -25,8 +25,8 @@ type boxAction struct {
 	verb string
 	// unfit says why it can't be done to a box as it is; empty: it can.
 	unfit func(*v1alpha1.OperatorBox) string
-	// reason is that of its event, and done what it says, and what comes of it.
-	reason, done string
+	// reason is that of its event, done what it says, and soon what a manager makes of it then.
+	reason, done, soon string
 }
 
 // boxOrder is the order in which actions on a box are shown.
@@ -39,7 +39,7 @@ var boxActions = map[api.ActionName]boxAction{
 		}
 		return goes(box)
 	}},
-	api.Resume: {verb: verbSuspend, reason: v1alpha1.ReasonResumeRequested, done: "It goes on: its resources are reconciled", unfit: func(box *v1alpha1.OperatorBox) string {
+	api.Resume: {verb: verbSuspend, reason: v1alpha1.ReasonResumeRequested, done: "It goes on", soon: ": its resources are reconciled", unfit: func(box *v1alpha1.OperatorBox) string {
 		if !box.Spec.Suspend {
 			return "it is not suspended"
 		}
@@ -233,8 +233,8 @@ func (h *Hand) ActOnBox(ctx context.Context, name string, action api.ActionName,
 	if err != nil {
 		return nil, fmt.Errorf("patching OperatorBox %q: %w", name, err)
 	}
-	h.tell(written, a.reason, action, a.done)
-	return &api.Done{Action: action, Message: a.done}, nil
+	h.tell(written, a.reason, action, a.done+a.soon)
+	return &api.Done{Action: action, Message: h.outcome(ctx, a.done, a.soon)}, nil
 }
 
 // final is an error that trying again does not mend, though it may be a conflict.

@@ -32,15 +32,15 @@ type resourceAction struct {
 	serves bool
 	// annotations that it sets; nil removes one.
 	annotations func(now time.Time) map[string]any
-	// reason is that of its event, and done what it says, and what comes of it.
-	reason, done string
+	// reason is that of its event, done what it says, and soon what a manager makes of it then; empty: nothing, or what done says is so at once.
+	reason, done, soon string
 }
 
 // resourceOrder is the order in which actions on a resource are shown.
 var resourceOrder = []api.ActionName{api.Reconcile, api.Release, api.Resume, api.Pause}
 
 var resourceActions = map[api.ActionName]resourceAction{
-	api.Reconcile: {verb: verbReconcile, reason: v1alpha1.ReasonReconcileRequested, serves: true, done: "It is marked for a reconcile, which the manager does at once", unfit: func(r *unstructured.Unstructured) string {
+	api.Reconcile: {verb: verbReconcile, reason: v1alpha1.ReasonReconcileRequested, serves: true, done: "It is marked for a reconcile", soon: ", which the manager does at once", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case isPaused(r):
 			return "it is paused, so that nothing is made or corrected: resume it"
@@ -50,7 +50,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: reconcileAt},
-	api.Release: {verb: verbRollback, reason: v1alpha1.ReasonReleased, serves: true, done: "It is released: its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
+	api.Release: {verb: verbRollback, reason: v1alpha1.ReasonReleased, serves: true, done: "It is released", soon: ": its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case rollback.MarkOf(r) == nil:
 			return "it is not rolled back"
@@ -70,7 +70,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: func(time.Time) map[string]any { return map[string]any{v1alpha1.AnnotationPaused: v1alpha1.True} }},
-	api.Resume: {verb: verbPause, reason: v1alpha1.ReasonResumed, done: "It goes on", unfit: func(r *unstructured.Unstructured) string {
+	api.Resume: {verb: verbPause, reason: v1alpha1.ReasonResumed, done: "It goes on", soon: ": what has changed meanwhile is made and corrected", unfit: func(r *unstructured.Unstructured) string {
 		if !isPaused(r) {
 			return "it is not paused"
 		}
@@ -170,8 +170,8 @@ func (h *Hand) ActOnResource(ctx context.Context, boxName, namespace, name strin
 	if err := h.annotate(ctx, t, action, a.annotations(h.Clock.Now())); err != nil {
 		return nil, err
 	}
-	h.tell(t.live, a.reason, action, a.done)
-	return &api.Done{Action: action, Message: a.done}, nil
+	h.tell(t.live, a.reason, action, a.done+a.soon)
+	return &api.Done{Action: action, Message: h.outcome(ctx, a.done, a.soon)}, nil
 }
 
 // annotate writes annotations to a resource, and the name of the person with them. The patch names the UID: one of the same name that was made since is

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -27,7 +28,13 @@ func newWorld(t *testing.T) *world {
 		Objects: shared.Objects(t, "../status/testdata/cluster.yaml"), Allow: func(authorizationv1.SubjectAccessReviewSpec) bool { return true },
 	}}
 	w.box().SetResourceVersion("1")
+	w.renewed(time.Now())
 	return w
+}
+
+// renewed says when the manager has renewed its Lease.
+func (w *world) renewed(at time.Time) {
+	w.object("Lease", "orkestra-leader").Object["spec"].(map[string]any)["renewTime"] = at.UTC().Format(metav1.RFC3339Micro)
 }
 
 func (w *world) object(kind, name string) *unstructured.Unstructured {
@@ -137,6 +144,34 @@ func TestOneThatFailsHoldsUpNone(t *testing.T) {
 	g.Expect(stdout).To(Equal("shop/flowers is marked for a reconcile, which the manager does at once\n"))
 	g.Expect(stderr).To(And(ContainSubstring(`"weeds" not found`), ContainSubstring(`did you mean "shop"?`)))
 	g.Expect(w.Wrote).To(HaveExactElements(patchOfShop))
+}
+
+// Without a manager nothing comes of an order until one is there, and the answer says so. The Lease tells, and is read once for all that is ordered.
+func TestWithoutAManager(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	w.renewed(time.Now().Add(-5 * time.Minute))
+	reads, refuse := 0, 0
+	w.Refuse = func(path string) int {
+		if strings.Contains(path, "/leases/") {
+			reads++
+			return refuse
+		}
+		return 0
+	}
+	const want = `shop/flowers is marked for a reconcile. No manager seems to be at work (orkestra-5d8f has not renewed Lease "orkestra-system/orkestra-leader" for 5m): it is done when one is` + "\n"
+	stdout, stderr, code := w.run(t, "reconcile", "shop/flowers", "shop/flowers")
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(Equal(want + want))
+	g.Expect(reads).To(Equal(1))
+
+	stdout, _, _ = w.run(t, "pause", "shop/flowers")
+	g.Expect(stdout).To(HavePrefix("shop/flowers is paused: nothing is made or corrected"))
+	g.Expect(reads).To(Equal(1), "that is so whoever is at work")
+
+	refuse = http.StatusForbidden
+	w.shop().SetAnnotations(nil)
+	stdout, _, _ = w.run(t, "reconcile", "shop/flowers")
+	g.Expect(stdout).To(Equal("shop/flowers is marked for a reconcile, which the manager does at once\n"), "who may not read the Lease does not know")
 }
 
 func TestUsage(t *testing.T) {

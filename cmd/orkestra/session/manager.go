@@ -33,19 +33,28 @@ const (
 	ManagerUnknown = "unknown"
 )
 
-// Manager reads the Lease of the leader.
+// Manager reads the Lease of the leader, and what else tells of one where nobody holds it.
 func (i *Inspector) Manager(ctx context.Context) Manager {
-	at := types.NamespacedName{Namespace: i.session.inspecting.ManagerNamespace, Name: drain.LeaseName}
+	m, over := i.session.leader(ctx, i.Now())
+	if m.State == ManagerAway {
+		return i.without(ctx, m, m.Message, over)
+	}
+	return m
+}
+
+// leader reads the Lease. Where it is away, the message is a clause on the Lease, and over is when that had run out.
+func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over time.Time) {
+	at := types.NamespacedName{Namespace: s.inspecting.ManagerNamespace, Name: drain.LeaseName}
 	lease := &coordinationv1.Lease{}
-	err := i.session.cluster.Client.Get(ctx, at, lease)
+	err := s.cluster.Client.Get(ctx, at, lease)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Manager{State: ManagerUnknown, Message: fmt.Sprintf("Whether a manager is at work is not known: there is no Lease %q. "+
-			"None has run in that namespace (name another by --manager-namespace), or it runs with --leader-elect=false", at)}
+			"None has run in that namespace (name another by --manager-namespace), or it runs with --leader-elect=false", at)}, over
 	case err != nil:
-		return Manager{State: ManagerUnknown, Message: "Whether a manager is at work is not known: " + inspect.Message(err)}
+		return Manager{State: ManagerUnknown, Message: "Whether a manager is at work is not known: " + inspect.Message(err)}, over
 	}
-	m := Manager{State: ManagerRunning}
+	m = Manager{State: ManagerAway}
 	if lease.Spec.HolderIdentity != nil {
 		m.Holder = *lease.Spec.HolderIdentity
 	}
@@ -54,19 +63,19 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 		life = time.Duration(*s) * time.Second
 	}
 	renewed := lease.Spec.RenewTime
-	var since string
-	if renewed != nil {
-		since = duration.HumanDuration(i.Now().Sub(renewed.Time))
+	if renewed == nil {
+		m.Message = fmt.Sprintf("Lease %q was never renewed", at)
+		return m, lease.CreationTimestamp.Time
 	}
-	switch {
-	case renewed == nil:
-		return i.without(ctx, m, fmt.Sprintf("Lease %q was never renewed", at), lease.CreationTimestamp.Time)
+	switch since := duration.HumanDuration(now.Sub(renewed.Time)); {
 	case m.Holder == "":
-		return i.without(ctx, m, fmt.Sprintf("Lease %q has had no holder for %s", at, since), renewed.Add(life))
-	case i.Now().Sub(renewed.Time) > life:
-		return i.without(ctx, m, fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since), renewed.Add(life))
+		m.Message = fmt.Sprintf("Lease %q has had no holder for %s", at, since)
+	case now.Sub(renewed.Time) > life:
+		m.Message = fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since)
+	default:
+		m.State = ManagerRunning
 	}
-	return m
+	return m, renewed.Add(life)
 }
 
 // without says what is known of a manager that does not hold the Lease. One that runs with --leader-elect=false leaves an old Lease as it is: what

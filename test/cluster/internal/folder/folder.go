@@ -94,6 +94,11 @@ func (f *Folder) Remove() error {
 	return errors.Join(f.empty(), os.RemoveAll(f.path), f.lock.Close())
 }
 
+// Leave removes what the folder holds but for the files of one ending, and releases the lock. The folder is that of a dead owner then, for the next one to take.
+func (f *Folder) Leave(ending string) error {
+	return errors.Join(f.emptyBut(func(name string) bool { return strings.HasSuffix(name, ending) }), f.lock.Close())
+}
+
 // Owner returns the process id of the live owner of the folder, 0 while it is just being taken; ok is false if there is none.
 func Owner(path string) (pid int, ok bool, err error) {
 	lock, err := os.Open(filepath.Join(path, lockName))
@@ -221,13 +226,16 @@ func (f *Folder) initialize() error {
 }
 
 // empty removes everything but the lock.
-func (f *Folder) empty() error {
+func (f *Folder) empty() error { return f.emptyBut(func(string) bool { return false }) }
+
+// emptyBut removes everything but the lock, and what is to be kept.
+func (f *Folder) emptyBut(kept func(name string) bool) error {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return fmt.Errorf("reading folder %q: %w", f.path, err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == lockName {
+		if entry.Name() == lockName || kept(entry.Name()) {
 			continue
 		}
 		if err := os.RemoveAll(f.File(entry.Name())); err != nil {

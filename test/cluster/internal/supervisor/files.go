@@ -25,6 +25,9 @@ const (
 	tokenPublicFile     = "token.pub"
 )
 
+// logEnding is that of the logs of components.
+const logEnding = ".log"
+
 // maxAuditLog is the size of the audit log, in megabytes, that is never reached.
 const maxAuditLog = "1000000"
 
@@ -47,7 +50,7 @@ clientConnection:
 
 func certFile(name string) string       { return name + ".crt" }
 func keyFile(name string) string        { return name + ".key" }
-func logFile(name string) string        { return name + ".log" }
+func logFile(name string) string        { return name + logEnding }
 func kubeconfigFile(name string) string { return name + ".kubeconfig" }
 
 // writeFiles puts everything that the components read into the folder.

@@ -70,19 +70,28 @@ func Supervise(ctx context.Context, binary, dir string, options Options, out io.
 	}
 	s, err := New(home, binary, options, time.Now())
 	if err == nil {
-		err = s.Run(ctx)
-		if err == nil {
-			err = s.announce(out)
-		}
-		if err == nil {
-			<-ctx.Done()
-		}
-		err = errors.Join(err, s.Close())
+		err = s.supervise(ctx, out)
 	}
 	if err != nil {
 		err = errors.Join(err, json.NewEncoder(out).Encode(Answer{Error: err.Error()}))
 	}
 	return err
+}
+
+// supervise runs the cluster until ctx ends. The logs of one that did not start stay.
+func (s *Supervisor) supervise(ctx context.Context, out io.Writer) error {
+	if err := s.Run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.Join(err, s.Close()) // the end was asked for
+		}
+		return errors.Join(fmt.Errorf("%w\nTry again: on a busy machine it may take longer than it is given (%s), and start the next time. "+
+			"The logs of the components are in %s until then", err, startTimeout, s.folder.File("*"+logEnding)), s.Abandon())
+	}
+	err := s.announce(out)
+	if err == nil {
+		<-ctx.Done()
+	}
+	return errors.Join(err, s.Close())
 }
 
 // announce leaves the ready line in the folder as well, for later callers.

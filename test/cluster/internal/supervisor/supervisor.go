@@ -115,6 +115,15 @@ func (s *Supervisor) Kill(name string) error {
 
 // Close kills all components, since nothing in the folder must be kept, and removes the folder.
 func (s *Supervisor) Close() error {
+	return errors.Join(s.endAll(), s.folder.Remove())
+}
+
+// Abandon kills all components, and leaves nothing in the folder but their logs.
+func (s *Supervisor) Abandon() error {
+	return errors.Join(s.endAll(), s.folder.Leave(logEnding))
+}
+
+func (s *Supervisor) endAll() error {
 	var errs []error
 	for _, p := range s.processes {
 		errs = append(errs, p.signal(syscall.SIGKILL))
@@ -125,7 +134,7 @@ func (s *Supervisor) Close() error {
 	for _, p := range s.ports {
 		errs = append(errs, p.release())
 	}
-	return errors.Join(append(errs, s.folder.Remove())...)
+	return errors.Join(errs...)
 }
 
 // Failure returns the error of a component that ended by itself since it was started.

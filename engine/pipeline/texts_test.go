@@ -49,9 +49,9 @@ onReconcile:
 	g.Expect(messages(errs)).To(gomega.Equal([]string{
 		`spec.commonAnnotations: Invalid value: "array": wanted an object whose values are texts, or one template that gives it`,
 		`spec.commonLabels: Invalid value: "string": wanted an object whose values are texts, or one template that gives it`,
-		`spec.onReconcile.configmaps[0].annotations: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema`,
+		`spec.onReconcile.configmaps[0].annotations: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema, only any, database, host, image, replicas, tags, tls`,
 		`spec.onReconcile.configmaps[0].labels.on: Invalid value: "boolean": wanted a text; YAML takes words such as y, no, on and 1.0 for other types, so quote it`,
-		`spec.onReconcile.configmaps[0].labels.team: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema`,
+		`spec.onReconcile.configmaps[0].labels.team: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema, only any, database, host, image, replicas, tags, tls`,
 		`spec.onReconcile.configmaps[0].labels[{{ .spec.image }}]: Invalid value: "{{ .spec.image }}": a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name "value" }}`,
 	}))
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -83,13 +84,24 @@ func Descend(node *Schema, at value.Path, segment string) (*Schema, error) {
 	case node.Type == value.TypeArray:
 		return descendList(node, at, segment)
 	case node.Type == value.TypeObject, node.Type == "" && !node.XIntOrString:
-		return nil, fmt.Errorf("%s: %s%s", at.With(segment), unknownName(node, at),
-			suggest.DidYouMean(segment, slices.Collect(maps.Keys(node.Properties))))
+		return nil, fmt.Errorf("%s: %s%s", at.With(segment), unknownName(node, at), instead(node, segment))
 	case node.XIntOrString:
 		return nil, fmt.Errorf("%s: %s is an integer or a string, which has no fields", at.With(segment), at)
 	default:
 		return nil, fmt.Errorf("%s: %s is of type %s, which has no fields", at.With(segment), at, node.Type)
 	}
+}
+
+// mostNames is of how many names all are said: more are better looked up.
+const mostNames = 8
+
+// instead says which name may be meant, or else which there are. Objects that are embedded have more than their schema says.
+func instead(node *Schema, name string) string {
+	names := slices.Sorted(maps.Keys(node.Properties))
+	if near := suggest.DidYouMean(name, names); near != "" || node.XEmbeddedResource || len(names) == 0 || len(names) > mostNames {
+		return near
+	}
+	return ", only " + strings.Join(names, ", ")
 }
 
 // unknownName says why a name is not there. at is the path of what should have it.

@@ -27,7 +27,7 @@ func BoxAdvice(reason string, waits bool) (todo, page string) {
 // boxAdvices are of the reasons of boxes. docs/how-to/troubleshoot.md has each of them.
 var boxAdvices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonStarting:            {"Wait: what it watches is being listed. If that lasts, the message says what is missing.", boxesSection},
-	v1alpha1.ReasonCompileFailed:       {"Mend the mistakes that are named in the box, by their paths, and apply it again. \"Plan a change\" above checks a box without applying it.", boxesSection},
+	v1alpha1.ReasonCompileFailed:       {"Mend the mistakes that are named in the box, by their paths, and apply it again. orkestra validate, and the page \"Plan\" of the Control Center, check a box without applying it.", boxesSection},
 	v1alpha1.ReasonUnknownFunction:     {"Run a manager that was built with the function: orkestra manager --list-functions says what one has.", boxesSection},
 	v1alpha1.ReasonConstructorFailed:   {"Mend what the message names. The log of the manager has the stack of a panic.", "how-to/constructor.md#when-the-constructor-fails"},
 	v1alpha1.ReasonCRDMissing:          {"Create the CustomResourceDefinition that is named, or mend crd.name in the box; with crd.definition, a box brings its own. The box starts by itself when it is there.", "how-to/install-your-crd.md"},

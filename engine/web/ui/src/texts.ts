@@ -247,6 +247,7 @@ export const texts = {
     conditionHere: (c: string) => `for this one to be ${c}`,
     declarations: "Declarations",
     noDeclarations: "It declares nothing.",
+    unknownDeclarations: "What it declares is not known.",
     moreLines: (n: number) => `${plural(n, "more line", "more lines")}, not shown.`,
     moreDeclarations: (n: number) => `${plural(n, "more", "more")}, not shown.`,
     reads: "A line leads from what is read to what reads it. It is bold where something waits, and red where things read each other in a ring. What has no line stands in the table alone.",

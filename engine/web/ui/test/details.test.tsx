@@ -96,7 +96,11 @@ test("what is not known is not said to be nothing", async () => {
   answers.set("/boxes/web/graph", { body: { nodes: [], edges: [], notes: ["What the box declares is not known: no CRD"] } satisfies Graph });
   await until(() => text().includes("not known: no CRD") && text().includes(texts.rights.none), "what is not known");
   assert.ok(!text().includes(texts.box.noDeclarations) && !text().includes(texts.rights.allThere), text());
-  showBox({ declarations: [] , conditions: [{ type: "PermissionsGranted", status: "Unknown" }] });
+  showBox({ declarations: [], notes: ["What the box declares is not known: no CRD"] });
+  answers.set("/boxes/web/graph", { body: { nodes: [], edges: [], notes: ["What the box declares is not known: no CRD"] } satisfies Graph });
+  await until(() => text().includes(texts.box.unknownDeclarations), "that it is not known");
+  assert.equal(text().split("not known: no CRD").length, 2, "why is said once");
+  showBox({ declarations: [], conditions: [{ type: "PermissionsGranted", status: "Unknown" }] });
   answers.set("/boxes/web/graph", { body: { nodes: [], edges: [] } satisfies Graph });
   answers.set("/boxes/web/rights", { body: { missing: 0, rights: [{ verbs: ["get"], resource: "pods" }] } satisfies Rights });
   await until(() => text().includes(texts.box.noDeclarations) && text().includes(texts.rights.allThere), "what is known");

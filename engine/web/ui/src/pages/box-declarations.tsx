@@ -17,8 +17,8 @@ export function Declarations({ of }: { of: BoxDetail }) {
   const edges = data?.edges ?? [];
   return (
     <Section title={t.declarations} name="declarations">
-      {nodes.length === 0 && data && !data.notes?.length && <p class="muted">{t.noDeclarations}</p>}
-      <Notes of={data?.notes} />
+      {nodes.length === 0 && data && <p class="muted">{data.notes?.length ? t.unknownDeclarations : t.noDeclarations}</p>}
+      <Notes of={data?.notes?.filter((note) => !of.notes?.includes(note))} />
       {edges.length > 0 && (
         <>
           <Graph label={t.declarations} nodes={nodes.map((n) => ({ id: n.path, title: n.label, under: under(n), outside: isOutside(n), ...(n.box ? { to: paths.box(n.box) } : {}) }))} edges={edges.map(drawnAs)} />

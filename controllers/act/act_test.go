@@ -396,7 +396,7 @@ func TestGoingBack(t *testing.T) {
 		"to no account":           {spec: spec(func(s *v1alpha1.OperatorBoxSpec) { s.ServiceAccountRef = nil }), why: "acts as another account", seen: true},
 		"to another CRD":          {spec: spec(func(s *v1alpha1.OperatorBoxSpec) { s.CRD.Name = "carts.demo.example.com" }), why: "serves another CRD", seen: true},
 		"to what it is":           {spec: spec(func(s *v1alpha1.OperatorBoxSpec) { s.Workers = new(int32(5)) }), why: "is that of the revision already", seen: true},
-		"of a generation before":  {spec: spec(func(*v1alpha1.OperatorBoxSpec) {}), order: api.Order{UID: "box-uid", Revision: "shop-1", Generation: 6}, why: "has changed since the difference was shown"},
+		"of a generation before":  {spec: spec(func(*v1alpha1.OperatorBoxSpec) {}), order: api.Order{UID: "box-uid", Revision: "shop-1", Generation: 6}, why: "has changed since the difference was shown: look at it again"},
 		"to one that is not kept": {spec: spec(func(*v1alpha1.OperatorBoxSpec) {}), order: api.Order{UID: "box-uid", Revision: "shop-2", Generation: 7}, why: "is no longer kept"},
 		"without a revision":      {spec: spec(func(*v1alpha1.OperatorBoxSpec) {}), order: api.Order{UID: "box-uid", Generation: 7}, why: "wanted revision and generation"},
 		"without a generation":    {spec: spec(func(*v1alpha1.OperatorBoxSpec) {}), order: api.Order{UID: "box-uid", Revision: "shop-1"}, why: "wanted revision and generation"},

@@ -42,12 +42,17 @@ func TestTheCause(t *testing.T) {
 // TestTheCauseSaysWhatToDo: by the reason for which the resource is not ready, as its headline has it.
 func TestTheCauseSaysWhatToDo(t *testing.T) {
 	g := NewWithT(t)
-	live := &unstructured.Unstructured{Object: map[string]any{}}
-	out := resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonNotOwned, Message: "m"}, live)
+	live, box := &unstructured.Unstructured{Object: map[string]any{}}, &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	out := resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonNotOwned, Message: "m"}, live, box)
 	g.Expect(out.Cause).To(And(HaveField("Reason", "NotOwned"), HaveField("Todo", HavePrefix("If nobody controls the other object: rename or delete it")), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md#stalled"))))
-	out = resourceOf(&inspect.Resource{Reason: "NoDisk", Message: "a hook says so"}, live)
+	out = resourceOf(&inspect.Resource{Reason: "NoDisk", Message: "a hook says so"}, live, box)
 	g.Expect(out.Cause).To(And(HaveField("Reason", "NoDisk"), HaveField("Todo", BeEmpty()), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md"))))
-	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live).Cause).To(BeNil())
+	out = resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonReconcileError, Message: "external: quota: no answer"}, live, box)
+	g.Expect(out.Cause.Todo).To(HavePrefix("The service does not answer"), "by the message where the reason does not tell")
+	box.Spec.ServiceAccountRef = &v1alpha1.ServiceAccountReference{Namespace: "team", Name: "acts"}
+	out = resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonForbidden, Message: "m"}, live, box)
+	g.Expect(out.Cause.Todo).To(ContainSubstring(`"kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`))
+	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live, box).Cause).To(BeNil())
 }
 
 // TestAdviceKnowsTheSteps: what to do about an error that may pass goes by the step with which its message begins.

@@ -133,7 +133,9 @@ func (unplanned) PlanOf(context.Context, *v1alpha1.OperatorBox, revision.Ref) (*
 // TestAPlanThatFailsIsSaid: all else of the box is shown, and its graph is an empty one that says why.
 func TestAPlanThatFailsIsSaid(t *testing.T) {
 	g := NewWithT(t)
-	own := objects(t, false, box("web"))
+	broken := box("web")
+	broken.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCompileFailed, Message: "no"}}
+	own := objects(t, false, broken)
 	c := &Center{Ports: Ports{
 		Own: own, Clock: clocktesting.NewFakePassiveClock(beginning), Inspecting: inspect.NewSession(inspect.Ports{Own: own, Plans: unplanned{}}),
 		Revisions: func(context.Context, string) ([]appsv1.ControllerRevision, error) { return nil, nil },
@@ -146,6 +148,7 @@ func TestAPlanThatFailsIsSaid(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(detail.Notes).To(Equal([]string{why}))
 	g.Expect(detail.YAML).To(ContainSubstring("name: web"))
+	g.Expect(detail.Todo).To(HavePrefix("Mend the mistakes"))
 	_, err = c.Graph(t.Context(), "gone")
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 }

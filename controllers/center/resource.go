@@ -35,10 +35,7 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 	if err != nil {
 		return nil, err
 	}
-	out := resourceOf(found, live)
-	if out.Cause != nil && found.Reason == v1alpha1.ReasonForbidden {
-		out.Cause.Todo = grant(box)
-	}
+	out := resourceOf(found, live, box)
 	out.History = c.Cycles(ctx, boxName, namespace, name)
 	objects := map[types.UID]bool{live.GetUID(): true}
 	for _, d := range found.Declarations {
@@ -70,7 +67,7 @@ func (c *Center) live(ctx context.Context, box *v1alpha1.OperatorBox, namespace,
 }
 
 // resourceOf is what the page shows of what the inspector has found.
-func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.Resource {
+func resourceOf(found *inspect.Resource, live *unstructured.Unstructured, box *v1alpha1.OperatorBox) *api.Resource {
 	out := &api.Resource{
 		Row: view.Row(live), APIVersion: found.APIVersion, Kind: found.Kind, Box: found.Box, Revision: found.Revision, Headline: found.Headline(),
 		Declarations: make([]api.Declaration, 0, len(found.Declarations)), Provided: found.Provided, Conditions: view.ResourceConditions(live),
@@ -89,6 +86,9 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 	if out.Cause = causeOf(found, out.Declarations); out.Cause != nil {
 		out.Cause.Reason = found.Reason
 		out.Cause.Todo, out.Cause.Page = view.Advice(found.Reason, found.Message)
+		if found.Reason == v1alpha1.ReasonForbidden {
+			out.Cause.Todo = grant(box)
+		}
 	}
 	return out
 }

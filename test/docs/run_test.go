@@ -14,6 +14,7 @@ import (
 // TestMakeRunStartsTheManagerAgain, when it has run for a while and has failed then, as one does that loses its lease: the page stays meanwhile. What is
 // wrong from the beginning ends it.
 func TestMakeRunStartsTheManagerAgain(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		codes, after string
 		starts       int

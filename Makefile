@@ -199,11 +199,12 @@ RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
 # Packages in which goroutines share something: where there is a C compiler, their tests run once, under the detector. The others hold pure functions, and
 # their tests compute for minutes under it.
 CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(expr|kinds|when|value|suggest)(/|$$)")
-# Properties of admission policies. They evaluate thousands of them in one goroutine, which takes five minutes under the detector.
-SEQUENTIAL = ^(TestPoliciesAndTheReconcileAgree|TestDefaultsOfPoliciesAreThoseOfTheReconcile)$$
+# Tests that compute for minutes under the detector, in one goroutine each.
+SEQUENTIAL = ^(TestPoliciesAndTheReconcileAgree|TestDefaultsOfPoliciesAreThoseOfTheReconcile|TestNothingCanBeTakenOutOfAPolicy|TestTextsThatMeanHarm|TestAPatchUndoneLeavesTheObjectAsItWouldBeWithoutIt|TestQuotedAlongAChain)$$
+SEQUENTIAL_IN = ./controllers/center ./controllers/policies ./engine/apply ./engine/pipeline ./engine/pipeline/declare
 
 DETECTED = -test 'unit tests under the race detector: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)' \
-		-test 'what is too long for the detector: $(GO) test -json -count=1 -run "$(SEQUENTIAL)" $(TEST_FLAGS) ./engine/pipeline'
+		-test 'what is too long for the detector: $(GO) test -json -count=1 -p 2 -run "$(SEQUENTIAL)" $(TEST_FLAGS) $(SEQUENTIAL_IN)'
 
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.

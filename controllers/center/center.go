@@ -65,7 +65,7 @@ type Ports struct {
 	// Checking is what boxes are checked with that somebody has written, but for the boxes. Its cluster reads as the person may.
 	Checking validation.Options
 	// Manager says whether one is at work.
-	Manager func(ctx context.Context) (api.Manager, error)
+	Manager func(ctx context.Context) api.Manager
 	// Person is who asks.
 	Person api.Person
 	// Clock tells the time.
@@ -82,7 +82,7 @@ func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
 		return nil, fmt.Errorf("listing OperatorBoxes: %w", err)
 	}
 	healths, err := c.healths(ctx)
-	out := &api.Fleet{Person: c.Person, Policies: view.Policies(boxes.Items), Boxes: make([]api.Box, 0, len(boxes.Items))}
+	out := &api.Fleet{Manager: c.Manager(ctx), Person: c.Person, Policies: view.Policies(boxes.Items), Boxes: make([]api.Box, 0, len(boxes.Items))}
 	if err != nil {
 		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
 	}
@@ -93,9 +93,6 @@ func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
 			one.Hour = &api.Hour{Since: hour.Since, From: hour.From, To: hour.To, Failing: hour.Failing} // a fleet has hundreds of boxes
 		}
 		out.Boxes = append(out.Boxes, one)
-	}
-	if out.Manager, err = c.Manager(ctx); err != nil {
-		out.Manager.Message = "Whether a manager is at work is not known: " + err.Error()
 	}
 	return out, nil
 }

@@ -48,7 +48,7 @@ func TestTheHourIsForThoseWhoMayReadHowABoxFares(t *testing.T) {
 		g := NewWithT(t)
 		c := &Center{Ports: Ports{
 			Own:     objects(t, refused, box("web"), &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, box("new")),
-			Manager: func(context.Context) (api.Manager, error) { return api.Manager{Running: true}, nil },
+			Manager: func(context.Context) api.Manager { return api.Manager{State: api.ManagerRunning} },
 			Hour:    func(string) *api.Hour { return &api.Hour{Failing: []int32{1}, Waiting: []int32{2}, Queue: []int32{3}} },
 		}}
 		fleet, err := c.Fleet(t.Context())
@@ -78,7 +78,7 @@ func TestTheFleetSaysThatAPolicyIsMissing(t *testing.T) {
 		return b
 	}
 	fleet := func(all ...client.Object) *api.Fleet {
-		c := &Center{Ports: Ports{Own: objects(t, false, all...), Manager: func(context.Context) (api.Manager, error) { return api.Manager{Running: true}, nil }}}
+		c := &Center{Ports: Ports{Own: objects(t, false, all...), Manager: func(context.Context) api.Manager { return api.Manager{State: api.ManagerRunning} }}}
 		f, err := c.Fleet(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		return f

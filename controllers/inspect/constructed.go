@@ -77,7 +77,7 @@ func (i *Inspector) vouch(ctx context.Context, res *Resource) {
 		res.fails(failing)
 	case !unseen && !res.Ready: // its status says why
 	case started == nil || started.Status != metav1.ConditionTrue:
-		res.unknown("NotRunning", "the reconciler of the box is not at work"+saidOf(started)+", and what the status says may be of the time before it")
+		res.unknown(reasonNotRunning, "the reconciler of the box is not at work"+saidOf(started)+", and what the status says may be of the time before it")
 	case unseen && health.Status.Resources.Total == 0: // each of which a reconcile has ended counts
 		res.unknown(reasonUnseen, "its status has no condition Ready. The box runs, and no reconcile of any resource has ended yet: its reconciler may be at its first call")
 	case unseen:

@@ -17,6 +17,8 @@ import (
 const (
 	// reasonUnseen is that of a resource whose status does not say how it stands.
 	reasonUnseen = "Unseen"
+	// reasonNotRunning is that of one whose box does not run, so that nobody says how it stands.
+	reasonNotRunning = "NotRunning"
 	// reasonOutdated is that of one whose status says it of an older generation.
 	reasonOutdated = "Outdated"
 )

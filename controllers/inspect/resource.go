@@ -133,6 +133,16 @@ func (r *Resource) notKnown(err error) {
 	r.Notes = append(r.Notes, "What the box declares is not known: "+oneLine(err.Error()))
 }
 
+// notServed says that the box is not ready. It is why nothing is known of a resource whose own status does not say how it stands, where nothing runs.
+func (r *Resource) notServed(box *v1alpha1.OperatorBox, ready *metav1.Condition, noPlan bool) {
+	said := ready.Reason + ": " + oneLine(ready.Message)
+	if noPlan && r.Reason == reasonUnseen {
+		r.Reason, r.Message = reasonNotRunning, fmt.Sprintf("OperatorBox %q does not run: %s", box.Name, said)
+		return
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s", box.Name, said))
+}
+
 func absent(t Target) error {
 	if t.Namespace == "" {
 		return fmt.Errorf("%s %q not found", t.CRD, t.Name)
@@ -167,10 +177,10 @@ func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Un
 // ResourceIn says how an object stands that is a resource of a box.
 func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
 	res := resourceOf(live, box.Name)
-	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
-		res.Notes = append(res.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s: %s", box.Name, ready.Reason, ready.Message))
-	}
 	plan, err := i.planOf(ctx, box, live)
+	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		res.notServed(box, ready, err != nil)
+	}
 	if err != nil {
 		if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != box.Name && crds.OthersName(box) != "" && !pipeline.Selects(compiler.ElderOf(box), live) {
 			res.unselected(box) // its spec says so, whatever else is wrong with it

@@ -103,11 +103,18 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 }
 
 // manager says who answers. One that leads is at work, and one that follows knows what the leader has written.
-func (s *Source) manager(context.Context) (api.Manager, error) {
-	if s.Leading() {
-		return api.Manager{Running: true}, nil
+func (s *Source) manager(context.Context) api.Manager {
+	m := api.Manager{State: api.ManagerRunning}
+	if !s.Leading() {
+		m.Message = "A manager answers that does not lead, or not yet. What it shows of counts and failures is what the leader has written last"
 	}
-	return api.Manager{Message: "A manager answers that does not lead, or not yet. What it shows of counts and failures is what the leader has written last"}, nil
+	return m
+}
+
+// Manager implements web.Source.
+func (s *Source) Manager(ctx context.Context) (*api.Manager, error) {
+	m := s.manager(ctx)
+	return &m, nil
 }
 
 // plans are those that boxes run. It implements inspect.Plans.

@@ -31,6 +31,8 @@ type Source interface {
 type Lists interface {
 	// Fleet gives all boxes.
 	Fleet(ctx context.Context) (*api.Fleet, error)
+	// Manager says whether one is at work.
+	Manager(ctx context.Context) (*api.Manager, error)
 	// Page gives a page of the resources of a box.
 	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Search gives the resources of all boxes in which a text is found.
@@ -106,6 +108,7 @@ func New(c Config) *Server {
 		orders: newRates(c.Clock, rate{each: rateOrders, burst: burstOrders}, rate{}),
 	}
 	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
+	s.mux.HandleFunc("GET /api/v1/manager", s.manager)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/graph", s.graph)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/dependencies", s.dependencies)
@@ -154,6 +157,10 @@ func secure(h http.Header) {
 
 func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(ctx context.Context) (*api.Fleet, error) { return s.Source.Fleet(ctx) })
+}
+
+func (s *Server) manager(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(ctx context.Context) (*api.Manager, error) { return s.Source.Manager(ctx) })
 }
 
 // session says who asks. On loopback that is who has started the server, and there is nothing to sign in to.

@@ -39,6 +39,10 @@ func (c *canned) Fleet(context.Context) (*api.Fleet, error) {
 	return &api.Fleet{Boxes: []api.Box{{Name: "<script>"}}}, c.err
 }
 
+func (c *canned) Manager(context.Context) (*api.Manager, error) {
+	return &api.Manager{State: api.ManagerAway, Message: "nobody"}, c.err
+}
+
 func (c *canned) Box(_ context.Context, name string) (*api.BoxDetail, error) {
 	return &api.BoxDetail{Box: api.Box{Name: name}}, c.err
 }
@@ -93,7 +97,8 @@ func ask(handler http.Handler, method, path string, change ...func(*http.Request
 
 func TestWhatIsServedWhere(t *testing.T) {
 	for path, want := range map[string]string{
-		"/api/v1/fleet":                              `{"manager":{"running":false},"person":{},"boxes":[{"name":"\u003cscript\u003e"`,
+		"/api/v1/fleet":                              `{"manager":{"state":""},"person":{},"boxes":[{"name":"\u003cscript\u003e"`,
+		"/api/v1/manager":                            `{"state":"away","message":"nobody"}`,
 		"/api/v1/boxes/web":                          `{"name":"web"`,
 		"/api/v1/boxes/web/resources":                `{"rows":null`,
 		"/api/v1/boxes/web/resources/team-a/shop":    `{"namespace":"team-a","name":"shop"`,
@@ -372,13 +377,21 @@ func TestLoopbackLetsInWhoHasTheSecret(t *testing.T) {
 	}
 	g.Expect(guard.Address()).To(MatchRegexp(`^http://127\.0\.0\.1:8080/\?token=[A-Z2-7]{52}$`))
 	g.Expect(NewLoopback("h", nil).token).NotTo(Equal(guard.token))
-	for _, path := range []string{"/", "/api/v1/fleet", "/?token=", "/?token=guess", "/api/v1/stream"} {
+	for _, path := range []string{"/api/v1/fleet", "/api/v1/fleet?token=guess", "/api/v1/stream", "/mcp"} {
 		r := ask(guard, http.MethodGet, path, here)
 		g.Expect(r.Code).To(Equal(http.StatusUnauthorized), path)
 		g.Expect(r.Header().Get("Content-Security-Policy")).To(Equal(policy), path)
 	}
+	for _, path := range []string{"/", "/?token=", "/?token=guess", "/boxes/web"} {
+		r := ask(guard, http.MethodGet, path, here)
+		g.Expect(r.Code).To(Equal(http.StatusOK), path)
+		g.Expect(r.Body.String()).To(Equal("the page"), "it says how to get in: "+path)
+		g.Expect(r.Result().Cookies()).To(BeEmpty(), path)
+	}
 	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, holding("guess")).Code).To(Equal(http.StatusUnauthorized))
-	g.Expect(ask(guard, http.MethodPost, "/?token="+guard.token, here).Code).To(Equal(http.StatusUnauthorized), "a form of another origin")
+	form := ask(guard, http.MethodPost, "/?token="+guard.token, here)
+	g.Expect(form.Code).To(Equal(http.StatusMethodNotAllowed), "a form of another origin")
+	g.Expect(form.Result().Cookies()).To(BeEmpty())
 	for _, host := range []string{"evil.example.com:8080", "localhost:8080", "127.0.0.1", ""} {
 		g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", at(host), holding(guard.token)).Code).To(Equal(http.StatusMisdirectedRequest), host)
 	}

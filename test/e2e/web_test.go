@@ -171,7 +171,7 @@ var _ = Describe("The Control Center of a manager", func() {
 			Expect(p.ask(ctx, Default, "fleet", &fleet)).To(Equal(http.StatusOK))
 			Expect(fleet.Person.Name).To(Equal("system:serviceaccount:" + w.namespace + ":reader"))
 			Expect(fleet.Boxes).To(ContainElement(HaveField("Name", w.id)))
-			Expect(fleet.Manager.Running).To(BeTrue())
+			Expect(fleet.Manager.State).To(Equal(api.ManagerRunning))
 			var rows api.Rows
 			Expect(p.ask(ctx, Default, "boxes/"+w.id+"/resources", &rows)).To(Equal(http.StatusOK))
 			Expect(rows.Rows).To(HaveExactElements(HaveField("Reference", api.Reference{Namespace: w.namespace, Name: "web"})))
@@ -240,7 +240,7 @@ var _ = Describe("The Control Center of a manager", func() {
 		p.answers(ctx, http.StatusOK)
 		var fleet api.Fleet
 		Expect(p.ask(ctx, Default, "fleet", &fleet)).To(Equal(http.StatusOK))
-		Expect(fleet.Manager.Running).To(BeFalse())
+		Expect(fleet.Manager.State).To(Equal(api.ManagerRunning))
 		Expect(fleet.Manager.Message).To(HavePrefix("A manager answers that does not lead"))
 		Expect(fleet.Boxes).To(ContainElement(And(HaveField("Name", w.id), HaveField("Resources.Ready", BeEquivalentTo(2)))))
 		Eventually(func(g Gomega) {

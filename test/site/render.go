@@ -58,6 +58,7 @@ func (o ours) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(ast.KindHTMLBlock, skip)
 	register.Register(ast.KindRawHTML, writeMarkup)
 	register.Register(extensions.KindTable, writeTable)
+	register.Register(extensions.KindTableCell, writeCell)
 }
 
 // writeMarkup leaves out comments and writes line breaks; other HTML was refused.
@@ -92,11 +93,43 @@ func writeHeading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast
 	return ast.WalkContinue, err
 }
 
-// writeTable has wide tables scroll by themselves, with the keyboard as well.
-func writeTable(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+// writeTable has wide tables scroll by themselves, with the keyboard as well. They are numbered, so that each has a name of its own.
+func writeTable(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	text := "</table></div>\n"
 	if entering {
-		text = `<div class="table" role="region" aria-label="Table" tabindex="0"><table>` + "\n"
+		text = fmt.Sprintf(`<div class="table" role="region" aria-label="Table %d" tabindex="0"><table>`, numberOf(node)) + "\n"
+	}
+	_, err := w.WriteString(text)
+	return ast.WalkContinue, err
+}
+
+// numberOf says which of the tables of its page one is, from 1.
+func numberOf(table ast.Node) int {
+	number := 0
+	_ = ast.Walk(table.OwnerDocument(), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && n.Kind() == table.Kind() {
+			number++
+		}
+		if n == table {
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	}) // the function gives no error
+	return number
+}
+
+// writeCell has an empty corner be no heading: it would be one without a name.
+func writeCell(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := "td"
+	if node.Parent().Kind() == extensions.KindTableHeader && node.HasChildren() {
+		tag = "th"
+	}
+	text := "</" + tag + ">\n"
+	if cell, ok := node.(*extensions.TableCell); entering && ok {
+		text = "<" + tag + ">"
+		if cell.Alignment != extensions.AlignNone {
+			text = fmt.Sprintf(`<%s align=%q>`, tag, cell.Alignment)
+		}
 	}
 	_, err := w.WriteString(text)
 	return ast.WalkContinue, err

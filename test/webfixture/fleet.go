@@ -35,12 +35,12 @@ const hostile = "<script>document.title='owned'</script><img src=x onerror=alert
 
 func (w *world) fleet() *api.Fleet {
 	f := &api.Fleet{
-		Manager: api.Manager{Running: w.managed},
+		Manager: api.Manager{State: api.ManagerRunning},
 		Person:  api.Person{Name: "ada", Groups: []string{"platform"}},
 		Boxes:   w.boxes(),
 	}
 	if !w.managed {
-		f.Manager.Message = "The Lease orkestra-system/orkestra-leader ran out 14m ago; its holder was orkestra-5d8f7c9b6d-x2x7k."
+		f.Manager.State, f.Manager.Message = api.ManagerAway, "The Lease orkestra-system/orkestra-leader ran out 14m ago; its holder was orkestra-5d8f7c9b6d-x2x7k."
 		f.Notes = []string{"You may not list crdhealths: the state of the boxes is not known."}
 	}
 	return f
@@ -63,7 +63,7 @@ func (w *world) boxes() []api.Box {
 		{"certificates", "Certificate", api.Suspended, api.Counts{Total: 77, Ready: 77}, "Suspended", "spec.suspend is true"},
 		{"greetings", "Greeting", api.Healthy, api.Counts{Total: 4, Ready: 4}, "", ""},
 		{"tenants", "Tenant", api.Healthy, api.Counts{Total: 130, Ready: 128, Waiting: 2}, "", ""},
-		{"gateways", "Gateway", api.Healthy, api.Counts{Total: 1, Ready: 1}, "", ""},
+		{"gateways", "Gateway", api.Healthy, api.Counts{Total: 1, Failing: 1}, "", ""},
 		{"a-box-with-a-name-that-is-as-long-as-a-name-of-kubernetes-may-be-which-is-two-hundred-and-fifty-three-characters", "VeryLongKindNameThatSomebodyThoughtWasAGoodIdea", api.Healthy, api.Counts{Total: 31, Ready: 31}, "", ""},
 		{"nothing-yet", "Nothing", api.Healthy, api.Counts{}, "", ""},
 	}

@@ -38,6 +38,9 @@ var _ web.Source = (*world)(nil)
 // Fleet implements web.Source.
 func (w *world) Fleet(context.Context) (*api.Fleet, error) { return w.fleet(), nil }
 
+// Manager implements web.Source.
+func (w *world) Manager(context.Context) (*api.Manager, error) { return &w.fleet().Manager, nil }
+
 // Box implements web.Source.
 func (w *world) Box(_ context.Context, name string) (*api.BoxDetail, error) {
 	return w.box(name), refusal(name)

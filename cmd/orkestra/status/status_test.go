@@ -98,6 +98,14 @@ func (w *world) status(t *testing.T, args ...string) (stdout, stderr string, cod
 	return shared.Run(t, NewCommand(clock), "", append([]string{"status", "--kubeconfig", w.Start(t)}, args...)...)
 }
 
+// doesNotCompile has the box of shops say something that is no field.
+func doesNotCompile(w *world) {
+	w.set("OperatorBox", "shops", "shops.demo.example.com", "spec", "crd", "name")
+	w.set("OperatorBox", "shops", []any{map[string]any{"image": "a", "nonsense": "b"}}, "spec", "onReconcile", "deployments")
+	w.set("OperatorBox", "shops", []any{map[string]any{"type": "Ready", "status": "False", "reason": "CompileFailed", "message": "spec.onReconcile.deployments[0].nonsense: unknown field",
+		"lastTransitionTime": "2026-01-01T03:04:05Z"}}, "status", "conditions")
+}
+
 // TestStatusGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
 func TestStatusGolden(t *testing.T) {
 	ready := func(w *world) {
@@ -128,11 +136,10 @@ func TestStatusGolden(t *testing.T) {
 		"no-rights": {args: []string{"shop/flowers"}, change: func(w *world) {
 			w.forbid("/secrets", "/leases", "/configmaps/settings")
 		}, code: exit.No},
-		"box-does-not-compile": {args: []string{"shop/flowers"}, change: func(w *world) {
-			w.set("OperatorBox", "shops", "shops.demo.example.com", "spec", "crd", "name")
-			w.set("OperatorBox", "shops", []any{map[string]any{"image": "a", "nonsense": "b"}}, "spec", "onReconcile", "deployments")
-			w.set("OperatorBox", "shops", []any{map[string]any{"type": "Ready", "status": "False", "reason": "CompileFailed", "message": "spec.onReconcile.deployments[0].nonsense: unknown field",
-				"lastTransitionTime": "2026-01-01T03:04:05Z"}}, "status", "conditions")
+		"box-does-not-compile": {args: []string{"shop/flowers"}, change: doesNotCompile, code: exit.No},
+		"box-never-compiled": {args: []string{"shop/flowers"}, change: func(w *world) {
+			doesNotCompile(w)
+			w.set("Shop", "flowers", map[string]any{}, "status")
 		}, code: exit.No},
 		"deleting": {args: []string{"shop/flowers"}, change: func(w *world) {
 			w.set("Shop", "flowers", "2026-01-02T03:04:00Z", "metadata", "deletionTimestamp")

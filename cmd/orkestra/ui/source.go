@@ -169,15 +169,25 @@ func withoutTombstone(object any) any {
 const managerLife, managerTimeout = 2 * time.Second, 10 * time.Second
 
 // newest asks the Lease of the manager whether one is at work.
-func (s *source) newest(ctx context.Context) (api.Manager, error) {
-	return s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, time.Duration, error) {
+func (s *source) newest(ctx context.Context) api.Manager {
+	m, err := s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, time.Duration, error) {
 		inspector, err := s.session.Inspector(ctx, s.Clock.Now())
 		if err != nil {
 			return api.Manager{}, managerLife, err
 		}
 		m := inspector.Manager(ctx)
-		return api.Manager{Running: m.State == session.ManagerRunning, Message: m.Message}, managerLife, nil
+		return api.Manager{State: api.ManagerState(m.State), Message: m.Message}, managerLife, nil
 	})
+	if err != nil {
+		return api.Manager{State: api.ManagerUnknown, Message: "Whether a manager is at work is not known: " + err.Error()}
+	}
+	return m
+}
+
+// Manager implements web.Source.
+func (s *source) Manager(ctx context.Context) (*api.Manager, error) {
+	m := s.newest(ctx)
+	return &m, nil
 }
 
 // See implements web.Source: who opens the page reads all with the same rights.

@@ -26,13 +26,23 @@ type Fleet struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Manager says whether a manager is at work.
+// Manager is the answer to GET /api/v1/manager: whether one is at work.
 type Manager struct {
-	// Running says so. False: what is shown may be old, and nothing is made or corrected.
-	Running bool `json:"running"`
-	// Message says in one sentence why none is; empty where one is.
+	// State of it. While one is away, nothing is made or corrected, and what is shown may be old.
+	State ManagerState `json:"state"`
+	// Message says in one or two sentences why none is at work, or why that is not known, or that one has answered which does not lead.
 	Message string `json:"message,omitempty"`
 }
+
+// ManagerState says whether a manager is at work.
+type ManagerState string
+
+// The states of a manager.
+const (
+	ManagerRunning ManagerState = "running"
+	ManagerAway    ManagerState = "away"
+	ManagerUnknown ManagerState = "unknown"
+)
 
 // Policies are admission policies that are not in force, as the condition PoliciesInstalled of the boxes says it.
 type Policies struct {

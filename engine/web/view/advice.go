@@ -91,5 +91,5 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	"FirstReconcile":       {"Wait: its first reconcile has not ended.", statusCommand},
 	"Unseen":               {"Wait until a manager looks at it. " + lookAtManage, statusCommand},
 	"Outdated":             {"Wait until its newest spec is reconciled. " + lookAtManage, statusCommand},
-	"NotRunning":           {"Look at the box: its reconciler is not at work.", statusCommand},
+	"NotRunning":           {"Look at the box: it does not run.", statusCommand},
 }

@@ -212,6 +212,7 @@ input.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") choose(at < last ? at + 1 : 0);
   else if (event.key === "ArrowUp") choose(at > 0 ? at - 1 : last);
   else if (event.key === "Enter") list.children[at]?.querySelector("a").click();
+  else if (event.key === "Escape") dialog.close(); // by itself, the key empties the field first
   else return;
   event.preventDefault();
 });

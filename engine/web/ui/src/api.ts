@@ -811,13 +811,16 @@ export interface Fleet {
   notes?: string[];
 }
 
-/** Manager says whether a manager is at work. */
+/** Manager is the answer to GET /api/v1/manager: whether one is at work. */
 export interface Manager {
-  /** Running says so. False: what is shown may be old, and nothing is made or corrected. */
-  running: boolean;
-  /** Message says in one sentence why none is; empty where one is. */
+  /** State of it. While one is away, nothing is made or corrected, and what is shown may be old. */
+  state: ManagerState;
+  /** Message says in one or two sentences why none is at work, or why that is not known, or that one has answered which does not lead. */
   message?: string;
 }
+
+/** ManagerState says whether a manager is at work. */
+export type ManagerState = "running" | "away" | "unknown";
 
 /** Policies are admission policies that are not in force, as the condition PoliciesInstalled of the boxes says it. */
 export interface Policies {

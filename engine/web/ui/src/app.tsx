@@ -12,6 +12,7 @@ import { ResourcesPage } from "./pages/resources";
 import { Account } from "./parts/account";
 import { ConnectionState, ConnectionNote } from "./parts/connection";
 import { Failure } from "./parts/failure";
+import { ManagerNote } from "./parts/manager";
 
 export function App() {
   const at = route.value;
@@ -29,6 +30,7 @@ export function App() {
       </header>
       <main id="content" tabIndex={-1}>
         <ConnectionNote />
+        <ManagerNote />
         <Failure key={keyOf(at)}><Page of={at} /></Failure>
       </main>
       <div class="unshown" aria-live="polite">{said}</div>

@@ -42,6 +42,13 @@ export const texts = {
     nobody: "Not signed in",
   },
 
+  manager: {
+    away: "No manager is at work",
+    todo: "Nothing is made or corrected, and what is shown may be old. Look at the Pods and the log of the manager.",
+    again: "A manager is at work again.",
+    unknown: "Whether a manager is at work is not known.",
+  },
+
   account: {
     signIn: "Sign in",
     signOut: "Sign out",
@@ -61,7 +68,7 @@ export const texts = {
     },
     todo: (status: number) => {
       if (status === 0) return "Look whether it still runs. The page tries again by itself.";
-      if (status === 401) return "Open the address that orkestra ui printed once more; it signs you in.";
+      if (status === 401) return "Open the address that orkestra ui printed; it signs you in. One that was started again has printed a new one.";
       if (status === 403) return "Ask for the right to read this kind in this namespace, then try again.";
       if (status === 404) return "It may have been deleted, or its name is another one. Look for it in the list above it.";
       if (status === 409) return "Mend what the message names. A single resource can be opened by its address, or found by the search of the fleet.";
@@ -87,8 +94,8 @@ export const texts = {
     clear: "Clear the filters",
     allWell: (boxes: number) => `${plural(boxes, "box", "boxes")}, none in trouble`,
     trouble: (bad: number, boxes: number) => `${count(bad)} of ${plural(boxes, "box", "boxes")} in trouble`,
-    noManager: "No manager is at work",
-    noManagerTodo: "Nothing is made or corrected, and what is shown may be old. Look at the Pods and the log of the manager.",
+    inTrouble: "In trouble",
+    failsWithin: ", but resources fail",
     policies: "An admission policy is not in force",
     policiesTodo: "Who may write boxes or objects may do more than they should. What to do:",
     filter: "Filters",
@@ -205,6 +212,7 @@ export const texts = {
     waiting: (n: number) => `${count(n)} waiting`,
     failing: (n: number) => `${count(n)} failing`,
     none: "none",
+    uncounted: "not counted",
   },
 
   sort: { by: (column: string) => `Sort by ${column}`, up: "ascending", down: "descending" },
@@ -221,6 +229,7 @@ export const texts = {
     works: "The box works.",
     wellBut: (failing: number, total: number) => `The box works. Of its ${plural(total, "resource", "resources")}, ${count(failing)} ${failing === 1 ? "fails" : "fail"}.`,
     starting: "It has not begun to run yet.",
+    uncounted: "It has not run yet, so that nobody has counted its resources.",
     suspended: "It is suspended: its resources stay as they are.",
     alerts: "Alerts that speak of this",
     runbook: "runbook",

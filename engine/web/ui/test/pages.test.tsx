@@ -16,7 +16,7 @@ const minutesAgo = (n: number) => new Date(now.value - n * 60_000).toISOString()
 const text = () => document.body.textContent ?? "";
 
 const fleet = (): Fleet => ({
-  manager: { running: true }, person: {},
+  manager: { state: "running" }, person: {},
   boxes: [
     { name: "fine", state: "Healthy", created: minutesAgo(9), resources: { total: 2, ready: 2, waiting: 0, failing: 0 }, consecutiveFailures: 0, successCount: 1, failureCount: 0, workers: 1, queueDepth: 0 },
     {
@@ -325,16 +325,68 @@ test("a page that fails says so, and the next one is shown", async () => {
   await until(() => text().includes("1 of 2 boxes in trouble"), "the fleet");
 });
 
-test("no manager is said in a sentence", async () => {
-  answers.set("/fleet", { body: { ...fleet(), manager: { running: false, message: "The Lease ran out." } } });
+test("no manager is said in a sentence, on each page", async () => {
+  answers.set("/fleet", { body: fleet() });
+  answers.set("/boxes/bad", { body: box() });
+  answers.set("/boxes/bad/resources/shop/cart", { body: resource() });
+  for (const path of ["/", "/boxes/bad", "/boxes/bad/resources/shop/cart", "/plan"]) {
+    answers.set("/manager", { body: { state: "away", message: "The Lease ran out." } });
+    show(path);
+    await until(() => text().includes("The Lease ran out."), `the banner at ${path}`);
+    assert.ok(text().includes(texts.manager.away), path);
+    answers.set("/manager", { body: { state: "away", message: "No manager is at work, or it runs elsewhere." } });
+    render(null, document.getElementById("app")!);
+    show(path);
+    await until(() => text().includes("or it runs elsewhere."), `the banner that begins itself so, at ${path}`);
+    assert.equal(document.querySelector(".note.bad")!.textContent!.split(texts.manager.away).length, 2, "it is said once");
+    answers.set("/manager", { body: { state: "running" } });
+    tell({ box: "bad" });
+    await until(() => document.querySelector(".note.bad") === null, `no banner at ${path}`);
+    render(null, document.getElementById("app")!);
+  }
+});
+
+test("of a manager that follows, or that nobody knows of, it is not said that none is at work", async () => {
+  answers.set("/fleet", { body: fleet() });
+  for (const [state, message] of [["running", "A manager answers that does not lead."], ["unknown", "There is no Lease."]]) {
+    answers.set("/manager", { body: { state, message } });
+    show("/");
+    await until(() => text().includes(message!), "the note");
+    assert.ok(document.querySelector(".note.off")!.textContent!.includes(message!));
+    assert.equal(document.querySelector(".note.bad"), null);
+    render(null, document.getElementById("app")!);
+  }
+});
+
+test("a box that works while its resources fail is in trouble, and not green", async () => {
+  const [fine, bad] = fleet().boxes;
+  const mixed = { ...fine!, name: "mixed", resources: { total: 2, ready: 0, waiting: 0, failing: 2 } };
+  answers.set("/fleet", { body: { ...fleet(), boxes: [fine, mixed, bad] } });
   show("/");
-  await until(() => text().includes("The Lease ran out."), "the banner");
-  assert.ok(text().includes(texts.fleet.noManager));
+  await until(() => document.querySelectorAll("tbody tr").length === 3, "the fleet");
+  assert.deepEqual([...document.querySelectorAll("tbody th a")].map((a) => a.textContent), ["bad", "mixed", "fine"]);
+  assert.deepEqual([...document.querySelectorAll("tbody .mark")].map((m) => [m.className, m.textContent]), [
+    ["mark bad", "Degraded"], ["mark bad", "Healthy, but resources fail"], ["mark good", "Healthy"],
+  ]);
+  const chip = [...document.querySelectorAll<HTMLButtonElement>("button.chip")].find((c) => c.textContent!.includes(texts.fleet.inTrouble))!;
+  assert.match(chip.textContent!, /2$/);
+  chip.click();
+  await until(() => document.querySelectorAll("tbody tr").length === 2, "those in trouble");
+  assert.ok(location.search.includes("state=trouble"));
+});
+
+test("of a box that has not run yet it is not said that it has no resources", async () => {
+  const waiting = { ...fleet().boxes[0]!, name: "new", state: "Pending" as const, reason: "CompileFailed", message: "no", resources: { total: 0, ready: 0, waiting: 0, failing: 0 } };
+  const none = { ...waiting, name: "none", state: "Healthy" as const, startedAt: minutesAgo(3) };
+  answers.set("/fleet", { body: { ...fleet(), boxes: [waiting, none] } });
+  show("/");
+  await until(() => document.querySelectorAll("tbody tr").length === 2, "the fleet");
+  assert.deepEqual([...document.querySelectorAll("td.resources")].map((c) => c.textContent), [texts.counts.uncounted, texts.counts.none]);
   render(null, document.getElementById("app")!);
-  answers.set("/fleet", { body: { ...fleet(), manager: { running: false, message: "No manager is at work, or it runs elsewhere." } } });
-  show("/");
-  await until(() => text().includes("or it runs elsewhere."), "the banner");
-  assert.equal(document.querySelector(".note.bad")!.textContent!.split(texts.fleet.noManager).length, 2, "it is said once");
+  answers.set("/boxes/bad", { body: { ...box(), ...waiting } });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".tiles"), "the box");
+  assert.equal(document.querySelector(".tiles")!.textContent, texts.box.uncounted);
 });
 
 test("who is not signed in is led to the sign-in, and back to what is shown", async () => {

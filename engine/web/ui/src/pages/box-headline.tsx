@@ -7,7 +7,7 @@ import { CountsBar, waitingOf } from "../parts/counts";
 import { AlertLink, ResourceLink } from "../parts/links";
 import { Shape, toneOf } from "../parts/state";
 import { Message, Text } from "../parts/text";
-import { troubleOf, without } from "./fleet-order";
+import { isUncounted, troubleOf, without } from "./fleet-order";
 
 /** BoxHeadline says what is wrong and since when, the worst resource or the one that failed last, and how the resources are. */
 export function BoxHeadline({ of }: { of: BoxDetail }) {
@@ -60,6 +60,7 @@ export function sinceOf(of: BoxDetail): string | undefined {
 
 function Tiles({ of }: { of: BoxDetail }) {
   const r = of.resources;
+  if (isUncounted(of)) return <div class="tiles"><p class="muted">{texts.box.uncounted}</p></div>;
   const to = (state: string) => withQuery(paths.resources(of.name), { state });
   return (
     <div class="tiles">

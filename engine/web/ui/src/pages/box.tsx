@@ -8,8 +8,8 @@ import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { Notes } from "../parts/notes";
 import { Breadcrumb, Heading, Section } from "../parts/page";
-import { StateMark } from "../parts/state";
 import { Yaml } from "../parts/yaml";
+import { BoxMark } from "./box-mark";
 import { CycleSteps } from "./box-cycle";
 import { Declarations } from "./box-declarations";
 import { BoxDependencies } from "./box-dependencies";
@@ -31,7 +31,7 @@ export function BoxPage({ box }: { box: string }) {
       <Breadcrumb of={[]} />
       <div class="headline">
         <Heading of={box} />
-        {data && <StateMark of={data.state} />}
+        {data && <BoxMark of={data} />}
         <a class="onward" href={withQuery(paths.plan(), { box })}>{texts.plan.ofBox}</a>
       </div>
       {data && <Actions path={paths.box(box)} name={box} concerns={(c) => c.resource === undefined && (!c.box || c.box === box)} />}

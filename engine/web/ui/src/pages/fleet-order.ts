@@ -1,9 +1,21 @@
 // Which boxes are shown, and in which order.
 import type { Box, Failure, Tally } from "../api";
-import { rank, toneOf } from "../parts/state";
+import { rank, toneOf, type Tone } from "../parts/state";
 
 /** worst is the order in which trouble comes first. */
 export const worst = "state";
+
+/** inTrouble is the filter that shows what isTrouble says, as if it were a state. */
+export const inTrouble = "trouble";
+
+/** failsWithin says of a box that it works, while some of its resources fail. */
+export const failsWithin = (b: Box) => b.state === "Healthy" && b.resources.failing > 0;
+
+/** toneOfBox is that of its state, unless resources fail in a box that works. */
+export const toneOfBox = (b: Box): Tone => (failsWithin(b) ? "bad" : toneOf(b.state));
+
+/** isUncounted says of a box that has not run yet that nobody has counted its resources. */
+export const isUncounted = (b: Box) => b.startedAt === undefined && b.resources.total <= 0;
 
 /** isTrouble says of a box that it does not work, can't begin to, or has resources that fail. */
 export const isTrouble = (b: Box) => toneOf(b.state) === "bad" || b.resources.failing > 0 || (b.state === "Pending" && b.reason !== undefined && b.reason !== "Starting");
@@ -20,7 +32,7 @@ export function without(message: string, failure: Failure | undefined): string {
 
 export function matching(boxes: Box[], state: string, text: string): Box[] {
   const wanted = text.trim().toLowerCase();
-  return boxes.filter((b) => (state === "" || b.state === state) && (wanted === "" || searched(b).includes(wanted)));
+  return boxes.filter((b) => (state === "" || (state === inTrouble ? isTrouble(b) : b.state === state)) && (wanted === "" || searched(b).includes(wanted)));
 }
 
 const searched = (b: Box) => [b.name, b.kind, b.crd, b.reason, b.message, troubleOf(b)?.message].join(" ").toLowerCase();
@@ -35,7 +47,7 @@ type Value = (b: Box) => number | string;
 
 // What is more is worse, and comes first; names come by the alphabet.
 const values: Record<string, Value> = {
-  state: (b) => rank(b.state),
+  state: (b) => rank(failsWithin(b) ? "Failing" : b.state),
   name: (b) => b.name,
   resources: (b) => -b.resources.total,
   failures: (b) => -b.consecutiveFailures,

@@ -5,10 +5,10 @@ import { Age } from "../parts/age";
 import { CountsBar, CountsText, waitingOf } from "../parts/counts";
 import { BoxLink, ResourceLink } from "../parts/links";
 import { inWords, Spark } from "../parts/spark";
-import { StateMark, toneOf } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
-import { troubleOf, without } from "./fleet-order";
+import { BoxMark } from "./box-mark";
+import { isUncounted, toneOfBox, troubleOf, without } from "./fleet-order";
 
 const ids = ["state", "name", "error", "resources", "failures", "queue", "workers", "revision"] as const;
 const columns = ids.map((id) => ({
@@ -26,15 +26,15 @@ export function FleetTable({ of, sort, onSort }: { of: Box[]; sort: string; onSo
 function BoxRow({ of }: { of: Box }) {
   const c = texts.fleet.columns;
   return (
-    <Row tone={toneOf(of.state)}>
-      <Cell of="state" label={c.state}><StateMark of={of.state} /></Cell>
+    <Row tone={toneOfBox(of)}>
+      <Cell of="state" label={c.state}><BoxMark of={of} /></Cell>
       <HeadCell of="name">
         <BoxLink of={of.name} />
         <div class="under-line"><Text of={of.kind ?? of.crd ?? ""} /></div>
       </HeadCell>
       <Cell of="error" label={c.error}><Wrong of={of} /></Cell>
       <Cell of="resources" label={c.resources}>
-        <a class="counts" href={withQuery(paths.resources(of.name), { state: of.resources.failing > 0 ? "Failing" : "" })}><CountsText of={of.resources} /></a>
+        <a class="counts" href={withQuery(paths.resources(of.name), { state: of.resources.failing > 0 ? "Failing" : "" })}>{isUncounted(of) ? <span class="none">{texts.counts.uncounted}</span> : <CountsText of={of.resources} />}</a>
         <CountsBar of={of.resources} />
       </Cell>
       <Cell of="failures" label={c.failures}>

@@ -1,7 +1,7 @@
 import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
 import { change, query } from "../route";
-import type { Box, Fleet, Manager, Policies } from "../api";
+import type { Box, Fleet, Policies } from "../api";
 import { texts } from "../texts";
 import { Age } from "../parts/age";
 import { Answered } from "../parts/answered";
@@ -19,7 +19,7 @@ export function FleetPage() {
   const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined, (f) => f.boxes.some((b) => b.hour !== undefined));
   const { data } = answer;
   const summary = data && summaryOf(data.boxes);
-  useSay(data && [data.manager.running ? "" : `${texts.fleet.noManager}. `, data.policies ? `${texts.fleet.policies}. ` : "", summary].join(""));
+  useSay(data && [data.policies ? `${texts.fleet.policies}. ` : "", summary].join(""));
   return (
     <>
       <div class="headline">
@@ -30,7 +30,6 @@ export function FleetPage() {
       <Answered of={answer}>
         {(fleet) => (
           <>
-            {!fleet.manager.running && <NoManager of={fleet.manager} />}
             {fleet.policies && <PoliciesMissing of={fleet.policies} />}
             <Notes of={fleet.notes} />
             <Boxes of={fleet.boxes} />
@@ -44,19 +43,6 @@ export function FleetPage() {
 function summaryOf(boxes: Box[]): string {
   const bad = boxes.filter(isTrouble).length;
   return bad > 0 ? texts.fleet.trouble(bad, boxes.length) : texts.fleet.allWell(boxes.length);
-}
-
-function NoManager({ of }: { of: Manager }) {
-  return (
-    <Note tone="bad">
-      <div>
-        {of.message?.startsWith(texts.fleet.noManager)
-          ? <p><strong><Message of={of.message} /></strong></p>
-          : <p><strong>{texts.fleet.noManager}.</strong> <Message of={of.message ?? ""} /></p>}
-        <p>{texts.fleet.noManagerTodo}</p>
-      </div>
-    </Note>
-  );
 }
 
 /** PoliciesMissing stands above all boxes, since it concerns each, and since its alert is critical. */
@@ -80,7 +66,7 @@ function Boxes({ of }: { of: Box[] }) {
   const shown = sorted(matching(of, state, text), sort);
   return (
     <>
-      <FleetFilters tallies={tally(of)} total={of.length} state={state} text={text} shown={shown.length} />
+      <FleetFilters tallies={tally(of)} trouble={of.filter(isTrouble).length} total={of.length} state={state} text={text} shown={shown.length} />
       {shown.length > 0 ? (
         <FleetTable of={shown} sort={sort} onSort={(s) => change({ sort: s === worst ? "" : s })} />
       ) : (

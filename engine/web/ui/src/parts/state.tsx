@@ -24,12 +24,11 @@ export function rank(state: string): number {
 }
 
 /** State is a word with a shape of its own, so that the colour is never all there is. */
-export function StateMark({ of }: { of: State | string }) {
-  const tone = toneOf(of);
+export function StateMark({ of, tone = toneOf(of), more }: { of: State | string; tone?: Tone; more?: string | undefined }) {
   return (
     <span class={`mark ${tone}`}>
       <Shape tone={tone} state={of} />
-      <span class="word"><Text of={of} /></span>
+      <span class="word"><Text of={of} />{more}</span>
     </span>
   );
 }

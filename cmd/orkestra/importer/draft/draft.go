@@ -100,3 +100,18 @@ func (d *Draft) Sort(files []string) {
 		return a.File == b.File && a.Line == b.Line && a.Path == b.Path && a.Message == b.Message
 	})
 }
+
+// Below is the path of a field of what a path leads to.
+func Below(at, name string) string {
+	switch {
+	case at == "":
+		return name
+	case strings.ContainsAny(name, ".[]/ "):
+		return at + "[" + name + "]"
+	default:
+		return at + "." + name
+	}
+}
+
+// Literal writes text so that templates of a box take it as it is.
+func Literal(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }

@@ -62,7 +62,10 @@ func (m *made) compile(ctx context.Context) error {
 	if all.Known, err = all.ReadState(nil); err != nil {
 		return fmt.Errorf("preparing to render: %w", err)
 	}
-	docs := slices.DeleteFunc(slices.Clone(compiled.Docs), func(d input.Document) bool { return d.Kind() != m.kind.Name })
+	if len(compiled.Docs) != len(m.Objects) {
+		return fmt.Errorf("reading what was written: %d documents of %d objects", len(compiled.Docs), len(m.Objects))
+	}
+	docs := compiled.Docs[len(compiled.Docs)-len(m.resources):]
 	m.expected = make([][]byte, len(m.resources))
 	for i, r := range m.resources {
 		if m.expected[i], err = m.render(ctx, all, docs[i], r); err != nil {

@@ -19,7 +19,14 @@ import (
 type file struct {
 	name string
 	text []byte
+	mode os.FileMode
 }
+
+// Resources may hold what a Secret holds.
+const (
+	forAll   os.FileMode = 0o644
+	forOwner os.FileMode = 0o600
+)
 
 // write writes what was made, and to notes what there is to say about it.
 func (m *made) write(out, notes io.Writer) error {
@@ -57,15 +64,15 @@ func (m *made) list() ([]file, error) {
 		}
 		switch n := i - (len(m.Objects) - len(m.resources)); {
 		case n < 0 && o.Kind() == "OperatorBox":
-			out = append(out, file{"box.yaml", text})
+			out = append(out, file{"box.yaml", text, forAll})
 		case n < 0:
-			out = append(out, file{"crd.yaml", text})
+			out = append(out, file{"crd.yaml", text, forAll})
 			if m.role != nil {
 				role, err := (&draft.Draft{Objects: []*draft.Object{{Content: m.role}}}).Write()
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, file{"role.yaml", role})
+				out = append(out, file{"role.yaml", role, forAll})
 			}
 		default:
 			behind := ""
@@ -75,9 +82,9 @@ func (m *made) list() ([]file, error) {
 			if seen[behind]++; seen[behind] > 1 {
 				behind += "-" + strconv.Itoa(seen[behind])
 			}
-			out = append(out, file{"resource" + behind + ".yaml", text})
+			out = append(out, file{"resource" + behind + ".yaml", text, forOwner})
 			if n < len(m.expected) && m.expected[n] != nil {
-				out = append(out, file{expected + behind + ".yaml", m.expected[n]})
+				out = append(out, file{expected + behind + ".yaml", m.expected[n], forOwner})
 			}
 		}
 	}
@@ -118,7 +125,7 @@ func (m *made) folder(out io.Writer, list []file) error {
 	}
 	for _, f := range list {
 		name := filepath.Join(dir, f.name)
-		if err := os.WriteFile(name, f.text, 0o644); err != nil { //nolint:gosec // manifests are for everybody to read
+		if err := os.WriteFile(name, f.text, f.mode); err != nil {
 			return exit.Failure(err)
 		}
 		if _, err := fmt.Fprintf(out, "wrote %s\n", name); err != nil {

@@ -2,6 +2,7 @@
 package derive
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -206,7 +207,15 @@ func (t *translation) filled(v any) any {
 // resources adds the resource of each instance.
 func (t *translation) resources() []Resource {
 	out := make([]Resource, 0, len(t.instances))
+	known := map[string]bool{}
 	for i, in := range t.instances {
+		if len(in.objects) == 0 {
+			continue // a remark says so
+		}
+		if known[in.namespace+"/"+in.name] {
+			t.Say(in.first, "", "", fmt.Sprintf("another instance is called %s, too, and only one of the two resources can be there: give names by --name, or namespaces in the manifests", in.name), false)
+		}
+		known[in.namespace+"/"+in.name] = true
 		spec := map[string]any{}
 		for _, f := range t.fields {
 			if f.same == nil && f.has[i] {

@@ -204,7 +204,7 @@ func (m *merging) isField(at place) bool {
 	case len(m.present) > 1:
 		return false
 	case at.key == "image":
-		return slices.Contains(at.words, "containers")
+		return slices.Contains(at.words, "containers") || slices.Contains(at.words, "initContainers")
 	case at.path == "spec.replicas", at.path == "spec.minReplicas", at.path == "spec.maxReplicas":
 		return true
 	default:

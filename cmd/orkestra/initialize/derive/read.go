@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 )
 
@@ -146,7 +147,8 @@ func (c *cleaning) helm(o *object, metadata map[string]any) {
 	owned := func(key, value string) bool {
 		return selected[key] == nil && (key == "helm.sh/chart" || key == "app.kubernetes.io/managed-by" && value == "Helm")
 	}
-	found := drop(metadata, fieldLabels, owned)
+	// Orkestra writes some labels of its own into each child, whoever was there before.
+	found := drop(metadata, fieldLabels, func(key, value string) bool { return owned(key, value) || slices.Contains(apply.OwnershipLabels, key) })
 	for _, path := range [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}} {
 		template, _, _ := unstructured.NestedFieldNoCopy(o.content, path...)
 		if template, ok := template.(map[string]any); ok {
@@ -164,7 +166,7 @@ func (c *cleaning) helm(o *object, metadata map[string]any) {
 func (c *cleaning) tell() {
 	if len(c.helms) > 0 {
 		c.t.Say(c.helms[0], subject(c.helms[0]), "metadata.labels",
-			fmt.Sprintf("helm.sh/chart and app.kubernetes.io/managed-by: left out, of this object and %d others: they say that Helm has made it", len(c.helms)-1), false)
+			fmt.Sprintf("helm.sh/chart and app.kubernetes.io/managed-by: left out, of this object and %d others: they say that something else has made it", len(c.helms)-1), false)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +124,8 @@ func (f *flags) check(kind string) error {
 		return errors.New("--values goes with --chart: manifests have their values already")
 	case len(f.names) > max(instances, 1):
 		return fmt.Errorf("--name is given %d times, and %s %d times", len(f.names), flag, instances)
+	case len(slices.DeleteFunc(slices.Clone(f.from), func(from string) bool { return from != files.Stdin })) > 1:
+		return errors.New("standard input is given to --from twice")
 	case f.force && f.out == "":
 		return errors.New("--force goes with -o: without a folder nothing is replaced")
 	}
@@ -172,12 +175,7 @@ func (f *flags) instances(ctx context.Context, in io.Reader) ([]derive.Instance,
 		return f.rendered(ctx)
 	}
 	var out []derive.Instance
-	piped := false
 	for i, from := range f.from {
-		if from == files.Stdin && piped {
-			return nil, errors.New("standard input is given to --from twice")
-		}
-		piped = piped || from == files.Stdin
 		if err := isChart(from); err != nil {
 			return nil, err
 		}

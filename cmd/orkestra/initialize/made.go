@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/cmd/orkestra/initialize/derive"
@@ -14,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/rendering"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
 )
 
 // made is what the command makes.
@@ -48,7 +51,7 @@ func (m *made) compile(ctx context.Context) error {
 	if len(m.resources) == 0 {
 		return nil
 	}
-	compiled, err := m.Compile(ctx, draft.Options{CRDs: input.NewCRDs(), AllowGranting: m.flags.allowGranting, Providers: m.flags.providers})
+	compiled, err := m.Compile(ctx, draft.Options{CRDs: input.NewCRDs(), Kinds: m.kinds(), AllowGranting: m.flags.allowGranting, Providers: m.flags.providers})
 	if err != nil {
 		return err
 	}
@@ -118,4 +121,18 @@ func (m *made) compare(r derive.Resource, rendered []*unstructured.Unstructured)
 			m.Say(wanted.Doc, fmt.Sprintf("%s %q", wanted.Doc.Kind(), wanted.Doc.Name()), path, "the resource does not render this manifest: "+why, true)
 		}
 	}
+}
+
+// kinds takes the kinds of children that are none of Kubernetes for such with namespaces: what is rendered here is not sent to a cluster.
+func (m *made) kinds() meta.RESTMapper {
+	out := meta.NewDefaultRESTMapper(nil)
+	for _, r := range m.resources {
+		for _, wanted := range r.Wanted {
+			gvk := schema.FromAPIVersionAndKind(wanted.Doc.APIVersion(), wanted.Doc.Kind())
+			if check.Scope(gvk, nil) == "" {
+				out.Add(gvk, meta.RESTScopeNamespace)
+			}
+		}
+	}
+	return out
 }

@@ -154,7 +154,7 @@ func (r roller) manifests() [2][]map[string]any {
 
 // The strongest promise: what is made of two random instances renders both of them again, and the command says so itself.
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(60) {
 		r := roller{Dice: shared.NewDice(seed)}
 		r.names = shared.Pick(r.Dice, [][2]string{{"shop", "blog"}, {"a", "aa"}, {"shop", "shop"}, {"shop", "shop-api"}, {"spec", "name"}})
 		r.namespaces = shared.Pick(r.Dice, [][2]string{{"", ""}, {"team", "team"}, {"team-a", "team-b"}, {"shop", "blog"}})
@@ -194,7 +194,7 @@ func roundTrip(t *testing.T, names [2]string, manifests [2][]map[string]any) {
 		if i == 1 && names[0] == names[1] {
 			file = filepath.Join(out, "resource-"+name+"-2.yaml")
 		}
-		printed, notes, code := shared.Run(t, render.NewCommand(nil), "", "render", "-o", "json", "-f", box, "--crd", crd, "-r", file)
+		printed, notes, code := shared.Run(t, render.NewCommand(nil), "", "render", "-o", "json", "-f", box, "--crd", crd, "--crd", children, "-r", file)
 		g.Expect(code).To(BeZero(), notes)
 		var list struct{ Items []map[string]any }
 		g.Expect(json.Unmarshal([]byte(printed), &list)).To(Succeed())
@@ -219,13 +219,15 @@ func bare(obj map[string]any) map[string]any {
 	return out
 }
 
-// numbersOf gives a value with all numbers of one type.
+// numbersOf gives a value with all numbers of one type, and without what is null: to the API server that is as if it was not there.
 func numbersOf(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for key, below := range v {
-			out[key] = numbersOf(below)
+			if below != nil {
+				out[key] = numbersOf(below)
+			}
 		}
 		return out
 	case []any:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/validation"
@@ -21,6 +23,8 @@ type Options struct {
 	CRDs *input.CRDs
 	// GiveCRD says how one can be given.
 	GiveCRD string
+	// Kinds are those of children, beside those of the CRDs; nil: no others are known.
+	Kinds meta.RESTMapper
 	// AllowGranting lets boxes make kinds that grant rights.
 	AllowGranting bool
 	// Providers are those that are compiled in; nil: what a manager has is not known.
@@ -55,7 +59,7 @@ func (d *Draft) Compile(ctx context.Context, o Options) (*Compiled, error) {
 			}
 		}
 	}
-	out.Validator, err = validation.New(validation.Options{Docs: out.Docs, CRDs: o.CRDs, AllowGranting: o.AllowGranting, Providers: o.Providers, GiveCRD: o.GiveCRD})
+	out.Validator, err = validation.New(validation.Options{Docs: out.Docs, CRDs: o.CRDs, Kinds: o.Kinds, AllowGranting: o.AllowGranting, Providers: o.Providers, GiveCRD: o.GiveCRD})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to compile: %w", err)
 	}

@@ -142,11 +142,11 @@ func (t *translation) callGroups() {
 	for _, g := range t.groups {
 		kinds[g.first().doc.Kind()]++
 	}
+	rests := t.rests()
 	taken := map[string]bool{}
-	for _, g := range t.groups {
-		o := g.first()
-		kind := o.doc.Kind()
-		rest := camel(withoutName(o.name, t.instances[g.present()[0]].name))
+	for i, g := range t.groups {
+		kind := g.first().doc.Kind()
+		rest := camel(rests[i])
 		g.short = rest
 		if rest == "" {
 			g.short = camel(kind)
@@ -159,13 +159,36 @@ func (t *translation) callGroups() {
 	}
 }
 
+// rests are the names of the groups without that of the instance, and without what all of them have in common, such as the name of a chart.
+func (t *translation) rests() []string {
+	words := make([][]string, 0, len(t.groups))
+	common := -1
+	for _, g := range t.groups {
+		rest := withoutName(g.first().name, t.instances[g.present()[0]].name)
+		words = append(words, strings.FieldsFunc(rest, func(r rune) bool { return r == '-' }))
+		last := words[len(words)-1]
+		n := 0
+		for n < min(len(words[0]), len(last)) && words[0][n] == last[n] {
+			n++
+		}
+		if common < 0 || n < common {
+			common = n
+		}
+	}
+	out := make([]string, 0, len(words))
+	for _, w := range words {
+		out = append(out, strings.Join(w[common:], "-"))
+	}
+	return out
+}
+
 // box adds the box.
 func (t *translation) box() {
 	declarations := make([]any, 0, len(t.groups))
 	for _, g := range t.groups {
 		declaration := map[string]any{"id": g.id, "manifest": g.manifest}
 		if g.enabled != nil {
-			declaration["when"] = []any{map[string]any{"field": "spec." + g.enabled.name, "equals": true}}
+			declaration["when"] = []any{map[string]any{"field": "spec." + g.enabled.shown().name, "equals": true}}
 		}
 		if ns := g.first().namespace; ns != "" {
 			declaration["namespace"] = draft.Literal(ns)

@@ -79,11 +79,17 @@ func named(v any, name string) bool {
 	return false
 }
 
-// read is the template that reads the field.
-func (f *field) read() string {
+// shown is the field of the CRD that stands for it.
+func (f *field) shown() *field {
 	for f.same != nil {
 		f = f.same
 	}
+	return f
+}
+
+// read is the template that reads the field.
+func (f *field) read() string {
+	f = f.shown()
 	switch {
 	case f.optional:
 		return "{{ get .spec " + strconv.Quote(f.name) + " }}"
@@ -102,8 +108,8 @@ func (t *translation) share() {
 	known := map[string]*field{}
 	for _, f := range t.fields {
 		written, err := json.Marshal([]any{f.values, f.has, f.optional, f.secret, f.encoded})
-		if err != nil {
-			continue // it was read from JSON
+		if err != nil || f.secret {
+			continue // two secrets that are the same are so by chance, or should not be
 		}
 		for _, key := range []string{string(written) + f.base(), string(written)} {
 			if key == string(written) && !f.isLong() {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apifield "k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/input"
@@ -92,6 +93,12 @@ func (t *translation) object(doc input.Document, c *cleaning) *object {
 		return out("metadata.annotations[helm.sh/hook]", fmt.Sprintf("Helm runs it as the hook %s, at a moment that a box does not have; for what is to run once before the rest there is onCreate", hook), false)
 	}
 	gvk := gv.WithKind(doc.Kind())
+	if strings.Contains(doc.Name(), "{{") {
+		return out("metadata.name", "the name of an object can't hold {{", true)
+	}
+	if errs := check.Name(gvk, doc.Name(), apifield.NewPath("metadata", "name")); len(errs) > 0 {
+		return out("metadata.name", errs[0].Detail, true)
+	}
 	scope := check.Scope(gvk, nil)
 	if gvk.Group == v1alpha1.GroupName {
 		return out("kind", "a box does not make boxes", false)

@@ -35,6 +35,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/policies"
 	"github.com/orkspace/orkestra/controllers/rights"
 	"github.com/orkspace/orkestra/controllers/serve"
+	"github.com/orkspace/orkestra/controllers/skew"
 	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
@@ -158,6 +159,16 @@ func newRecorder(registry prometheus.Registerer) (*metrics.Recorder, error) {
 	return metrics.New(registry)
 }
 
+// newCompiler gives what compiles the boxes that run.
+func newCompiler(o Options, c client.Client, live client.Reader, store *crds.Store, revisions *revision.Store, egress *external.Egress) *compiler.Compiler {
+	return &compiler.Compiler{
+		Client: c, CRDs: store, Revisions: revisions,
+		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: o.WebhookServices,
+		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
+		Unknown:    skew.New(c, live).Unknown,
+	}
+}
+
 // Setup adds Orkestra's controllers and its engine to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	o, err := withDefaults(o)
@@ -177,11 +188,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	reviews := access.NewReviews(c, o.Clock)
 	store := crds.NewStore(c, mgr.GetAPIReader())
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
-	compiling := &compiler.Compiler{
-		Client: c, CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: o.WebhookServices,
-		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
-	}
+	compiling := newCompiler(o, c, mgr.GetAPIReader(), store, revisions, egress)
 	plans := revision.NewPlans(revisions, compiling)
 	keys := rollback.NewKeys(c, mgr.GetAPIReader(), o.Namespace)
 	remembered := newHistory(o)

@@ -13,6 +13,23 @@ var operatorBox []byte
 //go:embed bases/orkestra.orkspace.io_crdhealths.yaml
 var crdHealth []byte
 
+// BoxName is the name of the CustomResourceDefinition of OperatorBox.
+const BoxName = "operatorboxes.orkestra.orkspace.io"
+
+// SchemaAnnotation marks a CustomResourceDefinition of Orkestra with a digest of its versions, which make generate writes. A manager tells by it
+// whether a CRD is the one that it was built with.
+const SchemaAnnotation = "orkestra.orkspace.io/schema"
+
+// BoxSchema gives that mark of the CustomResourceDefinition of OperatorBox.
+func BoxSchema() string {
+	for line := range bytes.Lines(operatorBox) {
+		if digest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte(SchemaAnnotation+": ")); ok {
+			return string(digest)
+		}
+	}
+	return ""
+}
+
 // BoxDefinition gives the CustomResourceDefinition of OperatorBox, as YAML. The caller may change what it gets.
 func BoxDefinition() []byte { return bytes.Clone(operatorBox) }
 

@@ -34,3 +34,12 @@ func TestCallersMayChangeWhatTheyGet(t *testing.T) {
 	clear(crd.BoxDefinition())
 	g.Expect(crd.BoxDefinition()).To(ContainSubstring("kind: OperatorBox"))
 }
+
+// TestMark: by its mark a manager knows its own CRD.
+func TestMark(t *testing.T) {
+	g := NewWithT(t)
+	var own apiextensionsv1.CustomResourceDefinition
+	g.Expect(yaml.UnmarshalStrict(crd.BoxDefinition(), &own)).To(Succeed())
+	g.Expect(own.Name).To(Equal(crd.BoxName))
+	g.Expect(crd.BoxSchema()).To(And(Not(BeEmpty()), Equal(own.Annotations[crd.SchemaAnnotation])))
+}

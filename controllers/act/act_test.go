@@ -200,6 +200,20 @@ func TestActionsOnAResource(t *testing.T) {
 	}
 }
 
+// TestASuspendedBoxServesNothing: what asks for a reconcile would be said to be done, and nothing would come of it.
+func TestASuspendedBoxServesNothing(t *testing.T) {
+	g := NewWithT(t)
+	suspended := box()
+	suspended.Spec.Suspend = true
+	w := newWorld(t, suspended)
+	_, err := w.ActOnResource(t.Context(), "shop", "team", "cart", api.Reconcile, api.Order{UID: "uid"})
+	g.Expect(err).To(MatchError(ContainSubstring(`its box "shop" is suspended, so that nothing is made or corrected: resume the box`)))
+	g.Expect(w.patched).To(BeEmpty())
+	offered, err := w.ResourceActions(t.Context(), "shop", "team", "cart")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(offered.Actions).To(ConsistOf(HaveField("Name", api.Pause)))
+}
+
 // TestEachRightIsNeeded: to act takes all of those that are asked for, and the refusal names the one that is missing.
 func TestEachRightIsNeeded(t *testing.T) {
 	for right, action := range map[string]api.ActionName{

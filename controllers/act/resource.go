@@ -28,6 +28,8 @@ type resourceAction struct {
 	verb string
 	// unfit says why it can't be done to a resource as it is; empty: it can.
 	unfit func(*unstructured.Unstructured) string
+	// serves says that it comes to nothing while the box is suspended.
+	serves bool
 	// annotations that it sets; nil removes one.
 	annotations func(now time.Time) map[string]any
 	// reason is that of its event, and done what it says, and what comes of it.
@@ -38,7 +40,7 @@ type resourceAction struct {
 var resourceOrder = []api.ActionName{api.Reconcile, api.Release, api.Resume, api.Pause}
 
 var resourceActions = map[api.ActionName]resourceAction{
-	api.Reconcile: {verb: verbReconcile, reason: v1alpha1.ReasonReconcileRequested, done: "It is reconciled now", unfit: func(r *unstructured.Unstructured) string {
+	api.Reconcile: {verb: verbReconcile, reason: v1alpha1.ReasonReconcileRequested, serves: true, done: "It is marked for a reconcile, which the manager does at once", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case isPaused(r):
 			return "it is paused, so that nothing is made or corrected: resume it"
@@ -48,7 +50,7 @@ var resourceActions = map[api.ActionName]resourceAction{
 			return ""
 		}
 	}, annotations: reconcileAt},
-	api.Release: {verb: verbRollback, reason: v1alpha1.ReasonReleased, done: "It is released: its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
+	api.Release: {verb: verbRollback, reason: v1alpha1.ReasonReleased, serves: true, done: "It is released: its spec is tried again", unfit: func(r *unstructured.Unstructured) string {
 		switch {
 		case rollback.MarkOf(r) == nil:
 			return "it is not rolled back"
@@ -92,6 +94,14 @@ type target struct {
 	live *unstructured.Unstructured
 }
 
+// unfitFor says why an action can't be done to a resource as it and its box are; empty: it can.
+func (a resourceAction) unfitFor(t target) string {
+	if a.serves && t.box.Spec.Suspend {
+		return fmt.Sprintf("its box %q is suspended, so that nothing is made or corrected: resume the box", t.box.Name)
+	}
+	return a.unfit(t.live)
+}
+
 // rights are those that an action takes.
 func (h *Hand) rights(t target, a resourceAction) []person.Right {
 	return h.overObject(a.verb, t.of, t.live.GetNamespace(), t.live.GetName())
@@ -126,7 +136,7 @@ func (h *Hand) ResourceActions(ctx context.Context, boxName, namespace, name str
 	out := &api.ResourceActions{UID: string(t.live.GetUID()), Actions: []api.Action{}}
 	for _, action := range resourceOrder {
 		a := resourceActions[action]
-		if a.unfit(t.live) != "" {
+		if a.unfitFor(t) != "" {
 			continue
 		}
 		why, err := said(h.allowed(ctx, h.rights(t, a)...))
@@ -154,7 +164,7 @@ func (h *Hand) ActOnResource(ctx context.Context, boxName, namespace, name strin
 	if string(t.live.GetUID()) != order.UID {
 		return nil, errReplaced(t.kind.Kind, name)
 	}
-	if why := a.unfit(t.live); why != "" {
+	if why := a.unfitFor(t); why != "" {
 		return nil, conflict("%s %q: %s", t.kind.Kind, name, why)
 	}
 	if err := h.annotate(ctx, t, action, a.annotations(h.Clock.Now())); err != nil {

@@ -41,7 +41,7 @@ func TestTheCauseSaysWhatToDo(t *testing.T) {
 	g := NewWithT(t)
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	out := resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonNotOwned, Message: "m"}, live)
-	g.Expect(out.Cause).To(And(HaveField("Reason", "NotOwned"), HaveField("Todo", HavePrefix("Rename or delete the other object")), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md#stalled"))))
+	g.Expect(out.Cause).To(And(HaveField("Reason", "NotOwned"), HaveField("Todo", HavePrefix("If nobody controls the other object: rename or delete it")), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md#stalled"))))
 	out = resourceOf(&inspect.Resource{Reason: "NoDisk", Message: "a hook says so"}, live)
 	g.Expect(out.Cause).To(And(HaveField("Reason", "NoDisk"), HaveField("Todo", BeEmpty()), HaveField("Page", HaveSuffix("docs/how-to/troubleshoot.md"))))
 	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live).Cause).To(BeNil())

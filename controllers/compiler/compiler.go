@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +43,23 @@ type Compiler struct {
 	WebhookServices []string
 	// Restricted says whether the operator names the only hosts that the external calls of a box may reach. nil: of none.
 	Restricted func(box *v1alpha1.OperatorBox) bool
+	// Unknown gives an error for each field of a box in the cluster that the Go types of this build lack. nil: it has none that they lack.
+	Unknown func(ctx context.Context, box string) (field.ErrorList, error)
+}
+
+// Compile compiles a box of the cluster against a version of its CRD. dependsOn gives what another box depends on. An error is one of reading.
+func (c *Compiler) Compile(
+	ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD, dependsOn func(box string) []string,
+) (plan *pipeline.Plan, wrong field.ErrorList, err error) {
+	if c.Unknown != nil {
+		if wrong, err = c.Unknown(ctx, box.Name); err != nil || len(wrong) > 0 {
+			return nil, wrong, err
+		}
+	}
+	env := c.Env(ctx, box, crd)
+	env.DependsOn = dependsOn
+	plan, wrong = pipeline.Compile(box, env)
+	return plan, wrong, nil
 }
 
 // Env is what a box is compiled in, against a version of a CRD.

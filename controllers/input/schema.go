@@ -92,6 +92,17 @@ func (s *Schema) Admit(ctx context.Context, object map[string]any, found *Findin
 	}
 }
 
+// Unknown gives an error for each field of an object, and for each value of an enumeration, that the schema does not have.
+func (s *Schema) Unknown(object map[string]any) field.ErrorList {
+	errs := unknownFields(object, s.structural, nil, true)
+	for _, e := range validation.ValidateCustomResource(nil, object, s.openAPI) {
+		if e.Type == field.ErrorTypeNotSupported {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
 // Metadata checks what the schema of a CRD never holds.
 func Metadata(content map[string]any) field.ErrorList {
 	at := field.NewPath("metadata")

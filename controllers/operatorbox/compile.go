@@ -30,7 +30,10 @@ func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) 
 		// goes on as it is; after a restart, a spec that fits that CRD runs.
 		return true, p.run.serveDeletions(ctx, s)
 	}
-	plan, errs := p.plan(ctx, s.box, s.crd)
+	plan, errs, err := p.plan(ctx, s.box, s.crd)
+	if err != nil {
+		return false, err
+	}
 	if len(errs) > 0 {
 		if !s.refused { // else the definition is what is to be mended first
 			s.errors = append(s.errors, errs...)
@@ -53,13 +56,11 @@ func reasonOf(errs field.ErrorList) string {
 }
 
 // plan gives the plan of a box; the one that runs, where neither the spec nor the CRD has changed: most reconciles compile nothing.
-func (p *planner) plan(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
+func (p *planner) plan(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList, error) {
 	running := p.Engine.Plan(box.Name)
 	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
 		running.CRD.Same(*crd) && running.SameElders(p.Compiler.Elders(ctx, box)) {
-		return running, nil
+		return running, nil, nil
 	}
-	env := p.Compiler.Env(ctx, box, *crd)
-	env.DependsOn = p.dependsOn(ctx, box)
-	return pipeline.Compile(box, env)
+	return p.Compiler.Compile(ctx, box, *crd, p.dependsOn(ctx, box))
 }

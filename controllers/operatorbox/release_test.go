@@ -315,11 +315,13 @@ func TestAPlanIsKeptWhileNothingChanges(t *testing.T) {
 	crd, _ := pipeline.NewCRD(websites(), "v1")
 	box := &v1alpha1.OperatorBox{}
 	g.Expect(p.kube.Get(t.Context(), types.NamespacedName{Name: "shop"}, box)).To(Succeed())
-	plan, errs := p.Reconciler.compile.plan(t.Context(), box, &crd)
+	plan, errs, err := p.Reconciler.compile.plan(t.Context(), box, &crd)
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(errs).To(BeEmpty())
 	g.Expect(plan).To(BeIdenticalTo(ran))
 	crd.Generation++
-	plan, errs = p.Reconciler.compile.plan(t.Context(), box, &crd)
+	plan, errs, err = p.Reconciler.compile.plan(t.Context(), box, &crd)
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(errs).To(BeEmpty())
 	g.Expect(plan).NotTo(BeIdenticalTo(ran), "the schema may be another")
 }

@@ -174,6 +174,7 @@ func TestBinary(t *testing.T) {
 	t.Run("revisions", func(t *testing.T) { printedRevisions(t, bin) })
 	t.Run("samples", func(t *testing.T) { sampleBoxes(t, bin) })
 	t.Run("flags", func(t *testing.T) { namedFlags(t, bin) })
+	t.Run("commands", func(t *testing.T) { namedCommands(t, bin) })
 	t.Run("tenants", func(t *testing.T) { tenantsRole(t, bin) })
 	t.Run("declarations", func(t *testing.T) { declarationExamples(t, bin) })
 }

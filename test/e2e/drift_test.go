@@ -226,13 +226,15 @@ var _ = Describe("Drift", func() {
 		Expect(d.Spec.Template.Spec.Containers[0].Env).To(HaveLen(1))
 		box := &unstructured.Unstructured{}
 		box.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("OperatorBox"))
-		Expect(kube.Get(ctx, types.NamespacedName{Name: w.id}, box)).To(Succeed())
-		declarations, _, err := unstructured.NestedSlice(box.Object, "spec", "onReconcile", "deployments")
-		Expect(err).NotTo(HaveOccurred())
-		declaration, _ := declarations[0].(map[string]any)
-		delete(declaration, "env")
-		Expect(unstructured.SetNestedSlice(box.Object, declarations, "spec", "onReconcile", "deployments")).To(Succeed())
-		Expect(kube.Update(ctx, box)).To(Succeed())
+		Eventually(func(g Gomega) { // the manager writes the status of the box meanwhile
+			g.Expect(kube.Get(ctx, types.NamespacedName{Name: w.id}, box)).To(Succeed())
+			declarations, _, err := unstructured.NestedSlice(box.Object, "spec", "onReconcile", "deployments")
+			g.Expect(err).NotTo(HaveOccurred())
+			declaration, _ := declarations[0].(map[string]any)
+			delete(declaration, "env")
+			g.Expect(unstructured.SetNestedSlice(box.Object, declarations, "spec", "onReconcile", "deployments")).To(Succeed())
+			g.Expect(kube.Update(ctx, box)).To(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		Eventually(func(g Gomega) {
 			w.child(ctx, g, d, "web")
 			g.Expect(d.Spec.Template.Spec.Containers[0].Env).To(BeEmpty())

@@ -184,7 +184,7 @@ var _ = Describe("The samples", Ordered, ContinueOnFailure, longest, func() {
 		}
 		since := auditedUntilNow()
 		for round := 0; begin(ctx, round, all); round++ {
-			By(fmt.Sprintf("taking the rule %d of each", round+1))
+			By(fmt.Sprintf("taking another rule of each, time %d of %d, seed %d", round+1, taken, GinkgoRandomSeed()))
 			for _, l := range all {
 				l.shows(ctx, round)
 			}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	mathrand "math/rand/v2"
 	"path"
 	"reflect"
 	"slices"
@@ -105,8 +106,12 @@ type lacking struct {
 	*life
 
 	rules    []v1alpha1.RequiredRule
-	accounts []account // each without the rule of the same place
+	taken    []int     // the rules that are taken, by their place among these
+	accounts []account // each without one of the rules that are taken
 }
+
+// taken is how many of the rules of a sample are taken: each takes an account and a life of the box, and there are hundreds. The seed says which.
+const taken = 5
 
 // lackingEach applies a sample, and makes its accounts.
 func (s sample) lackingEach(ctx context.Context) *lacking {
@@ -116,12 +121,17 @@ func (s sample) lackingEach(ctx context.Context) *lacking {
 	none := bare(ctx, path.Base(s.folder))
 	l.actAs(ctx, none)
 	l.rules = requires(ctx, l.box.GetName(), none)
-	withoutEach(l.rules, func(_ v1alpha1.RequiredRule, left []v1alpha1.RequiredRule) {
-		a := bare(ctx, path.Base(s.folder))
-		a.bound(ctx, left...)
-		l.accounts = append(l.accounts, a)
-	})
+	var all [][]v1alpha1.RequiredRule
+	withoutEach(l.rules, func(_ v1alpha1.RequiredRule, left []v1alpha1.RequiredRule) { all = append(all, left) })
 	l.rules = l.rules[:len(l.rules)-s.later] // the others are asked for before the box begins
+	random := mathrand.New(mathrand.NewPCG(uint64(GinkgoRandomSeed()), 11))
+	l.taken = random.Perm(len(l.rules))
+	l.taken = l.taken[:min(taken, len(l.taken))]
+	for _, i := range l.taken {
+		a := bare(ctx, path.Base(s.folder))
+		a.bound(ctx, all[i]...)
+		l.accounts = append(l.accounts, a)
+	}
 	return l
 }
 
@@ -136,7 +146,7 @@ func (l *life) actAs(ctx context.Context, a account) {
 func begin(ctx context.Context, round int, all []*lacking) (more bool) {
 	GinkgoHelper()
 	for _, l := range all {
-		if round < len(l.rules) {
+		if round < len(l.taken) {
 			l.actAs(ctx, l.accounts[round])
 			more = true
 		}
@@ -147,19 +157,19 @@ func begin(ctx context.Context, round int, all []*lacking) (more bool) {
 // shows waits until the box names what the account of a round lacks, and nothing else.
 func (l *lacking) shows(ctx context.Context, round int) {
 	GinkgoHelper()
-	if round >= len(l.rules) {
+	if round >= len(l.taken) {
 		return
 	}
-	a := l.accounts[round]
-	var taken []access.Right
-	for _, right := range access.Rights(l.rules[round : round+1]) {
+	a, rule := l.accounts[round], l.rules[l.taken[round]]
+	var lacked []access.Right
+	for _, right := range access.Rights([]v1alpha1.RequiredRule{rule}) {
 		if !slices.ContainsFunc(l.rules, func(other v1alpha1.RequiredRule) bool {
-			return !reflect.DeepEqual(other, l.rules[round]) && slices.Contains(access.Rights([]v1alpha1.RequiredRule{other}), right)
+			return !reflect.DeepEqual(other, rule) && slices.Contains(access.Rights([]v1alpha1.RequiredRule{other}), right)
 		}) {
-			taken = append(taken, right)
+			lacked = append(lacked, right)
 		}
 	}
-	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Box: l.box.GetName(), Rights: access.Sorted(taken)}
+	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Box: l.box.GetName(), Rights: access.Sorted(lacked)}
 	for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
 		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(missing))
 	}

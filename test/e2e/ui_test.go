@@ -178,5 +178,17 @@ var _ = Describe("The Control Center", func() {
 			g.Expect(p.ask(ctx, g, "boxes/"+w.id+"/resources", &problem)).To(Equal(http.StatusForbidden))
 			g.Expect(problem.Detail).To(And(ContainSubstring(`cannot list resource`), ContainSubstring(w.group)))
 		}).WithContext(ctx).Should(Succeed())
+
+		By("opening it without the right to CRDHealths")
+		role.Rules[0].Resources = []string{"operatorboxes"}
+		Expect(kube.Update(ctx, role)).To(Succeed())
+		Eventually(func() bool {
+			return (&reviewed{w: w, account: "reader", known: map[string]bool{}}).lists(ctx, ours, "crdhealths", "")
+		}).WithContext(ctx).Should(BeFalse())
+		p = openUI(kubeconfigOf(token))
+		fleet = api.Fleet{}
+		Expect(p.ask(ctx, Default, "fleet", &fleet)).To(Equal(http.StatusOK))
+		Expect(fleet.Boxes).To(ContainElement(HaveField("Name", w.id)))
+		Expect(fleet.Notes).To(ContainElement(And(HavePrefix("How boxes fare is not known: "), ContainSubstring(`cannot list resource "crdhealths"`))))
 	})
 })

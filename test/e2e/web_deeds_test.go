@@ -37,6 +37,7 @@ type deedObject struct {
 	uid             string
 	stopped         bool // it is paused, or suspended
 	rolledBack      bool
+	box             *deedObject // nil for the box
 }
 
 func (o *deedObject) isBox() bool { return o.name == "" }
@@ -72,6 +73,9 @@ func (o *deedObject) fits() []api.ActionName {
 		return []api.ActionName{api.Suspend, api.GoBack}
 	case o.stopped:
 		return []api.ActionName{api.Resume}
+	case o.box.stopped:
+		// Nothing that a sub-controller would have to do.
+		return []api.ActionName{api.Pause}
 	case o.rolledBack:
 		return []api.ActionName{api.Release, api.Pause}
 	default:
@@ -143,7 +147,8 @@ func (s *deeds) order(ctx context.Context, p *page, o *deedObject, action api.Ac
 // newDeeds makes them.
 func newDeeds(ctx context.Context, w *world, a account, namespaces, names []string) *deeds {
 	GinkgoHelper()
-	s := &deeds{w: w, account: a, objects: []*deedObject{{uid: string(getBox(ctx, Default, w.id).UID)}}}
+	box := &deedObject{uid: string(getBox(ctx, Default, w.id).UID)}
+	s := &deeds{w: w, account: a, objects: []*deedObject{box}}
 	for _, in := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in}}
 		Expect(kube.Create(ctx, ns)).To(Succeed())
@@ -154,7 +159,7 @@ func newDeeds(ctx context.Context, w *world, a account, namespaces, names []stri
 			obj.SetLabels(map[string]string{"team": "a"})
 			obj.Object["spec"] = parsed(goodSteps)
 			Expect(kube.Create(ctx, obj)).To(Succeed())
-			s.objects = append(s.objects, &deedObject{namespace: in, name: name, uid: string(obj.GetUID())})
+			s.objects = append(s.objects, &deedObject{namespace: in, name: name, uid: string(obj.GetUID()), box: box})
 		}
 	}
 	w.labeled(ctx, "back", goodSteps, "a")
@@ -162,7 +167,7 @@ func newDeeds(ctx context.Context, w *world, a account, namespaces, names []stri
 	Eventually(func(g Gomega) { g.Expect(w.snapshots(ctx, g)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
 	w.labeled(ctx, "back", badSteps, "a")
 	w.rolledBack(ctx, "back", "")
-	s.objects = append(s.objects, &deedObject{namespace: w.namespace, name: "back", uid: "another", rolledBack: true})
+	s.objects = append(s.objects, &deedObject{namespace: w.namespace, name: "back", uid: "another", rolledBack: true, box: box})
 	return s
 }
 

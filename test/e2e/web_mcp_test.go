@@ -196,7 +196,7 @@ var _ = Describe("A language model at the page of a manager", func() {
 
 		var done api.Done
 		sre.read(ctx, Default, "reconcile_now", order, &done)
-		Expect(done.Message).To(Equal("It is reconciled now"))
+		Expect(done.Message).To(Equal("It is marked for a reconcile, which the manager does at once"))
 		name := fmt.Sprintf("system:serviceaccount:%s:sre", w.namespace)
 		live = w.get(ctx, Default, "web")
 		Expect(live.GetAnnotations()).To(HaveKey(v1alpha1.AnnotationReconcileAt))

@@ -39,20 +39,12 @@ func (r *report) step(what string, took time.Duration, objects int, differences 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	audit := filepath.Join(t.TempDir(), "audit.log")
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{AuditLog: audit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := &world{Plane: &base.Plane{Cluster: cluster}, git: newRepository(t), audit: &writes{file: audit}, report: &report{}}
+	p := base.Bare(t, localcluster.Options{AuditLog: audit})
+	w := &world{Plane: p, git: newRepository(t), audit: &writes{file: audit}, report: &report{}}
 	w.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
 	w.Kubectl(t, "create", "namespace", "flux-system")
 	w.Kubectl(t, "create", "namespace", "apps")
-	base.Start(t, base.Build(t, root, "orkestra", "./cmd/orkestra"), "manager", "--kubeconfig", cluster.Kubeconfig(), "--metrics-bind-address", "0",
+	base.Start(t, base.Build(t, root, "orkestra", "./cmd/orkestra"), "manager", "--kubeconfig", w.Cluster.Kubeconfig(), "--metrics-bind-address", "0",
 		"--health-probe-bind-address", "0", "--log-format", "text", "--shutdown-timeout", "10s")
 	w.flux(t)
 	return w

@@ -16,7 +16,15 @@ type Plane struct {
 // New starts one, and ends it with the test. root is the folder of the repository.
 func New(t *testing.T, root string) *Plane {
 	t.Helper()
-	cluster, err := localcluster.Start(t.Context(), localcluster.Options{})
+	p := Bare(t, localcluster.Options{})
+	p.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
+	return p
+}
+
+// Bare starts a cluster that has nothing of Orkestra yet, and ends it with the test.
+func Bare(t *testing.T, options localcluster.Options) *Plane {
+	t.Helper()
+	cluster, err := localcluster.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +33,7 @@ func New(t *testing.T, root string) *Plane {
 			t.Error(err)
 		}
 	})
-	p := &Plane{Cluster: cluster}
-	p.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
-	return p
+	return &Plane{Cluster: cluster}
 }
 
 // Kubectl gives what kubectl prints.

@@ -70,9 +70,14 @@ func Start(t *testing.T, program string, args ...string) *Program {
 }
 
 // Stop tells the program to end, and waits for it.
-func (p *Program) Stop() {
+func (p *Program) Stop() { p.end(syscall.SIGTERM) }
+
+// Kill ends the program at once, as a node that is lost does.
+func (p *Program) Kill() { p.end(syscall.SIGKILL) }
+
+func (p *Program) end(by syscall.Signal) {
 	p.stop.Do(func() {
-		_ = p.command.Process.Signal(syscall.SIGTERM)
+		_ = p.command.Process.Signal(by)
 		_ = p.command.Wait() // its log says why it failed
 	})
 }

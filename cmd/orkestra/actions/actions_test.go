@@ -91,7 +91,7 @@ func TestActions(t *testing.T) {
 		"pause a box, by its kind": {args: []string{"pause", "obox/shops"}, want: `"shops": a box is suspended: orkestra suspend shops`},
 		"pause, absent":            {args: []string{"pause", "shop/weeds"}, want: `shops.demo.example.com "weeds" not found in namespace "default"`},
 		"pause a child":            {args: []string{"pause", "cm/flowers-old"}, want: `ConfigMap "flowers-old" is no resource of a box, but a child`},
-		"reconcile": {args: []string{"reconcile", "shop/flowers"}, wrote: patchOfShop, want: "shop/flowers is reconciled now", check: func(g Gomega, w *world) {
+		"reconcile": {args: []string{"reconcile", "shop/flowers"}, wrote: patchOfShop, want: "shop/flowers is marked for a reconcile, which the manager does at once", check: func(g Gomega, w *world) {
 			g.Expect(w.shop().GetAnnotations()).To(HaveKey(v1alpha1.AnnotationReconcileAt))
 		}},
 		"reconcile, paused":        {args: []string{"reconcile", "shop/flowers"}, change: func(w *world) { w.annotate(v1alpha1.AnnotationPaused, "true") }, want: `Shop "flowers": it is paused`},
@@ -134,7 +134,7 @@ func TestOneThatFailsHoldsUpNone(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
 	stdout, stderr, code := w.run(t, "reconcile", "shop/weeds", "shop/flowers", "shpo/flowers")
 	g.Expect(code).To(Equal(exit.No))
-	g.Expect(stdout).To(Equal("shop/flowers is reconciled now\n"))
+	g.Expect(stdout).To(Equal("shop/flowers is marked for a reconcile, which the manager does at once\n"))
 	g.Expect(stderr).To(And(ContainSubstring(`"weeds" not found`), ContainSubstring(`did you mean "shop"?`)))
 	g.Expect(w.Wrote).To(HaveExactElements(patchOfShop))
 }

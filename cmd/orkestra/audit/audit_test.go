@@ -3,14 +3,11 @@ package audit
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,13 +100,7 @@ func TestAuditGolden(t *testing.T) {
 			g.Expect(code).To(Equal(tc.code), stdout+stderr)
 			g.Expect(s.Wrote).To(BeEmpty())
 			got := fmt.Sprintf("$ orkestra audit %s\n%s--- standard error\n%s--- exit code %d\n", strings.Join(tc.args, " "), stdout, stderr, code)
-			golden := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE_GOLDEN") == "true" {
-				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
-			}
-			want, err := os.ReadFile(golden)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(cmp.Diff(string(want), got)).To(BeEmpty())
+			shared.Golden(t, name+".txt", got)
 		})
 	}
 }

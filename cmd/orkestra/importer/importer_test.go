@@ -21,17 +21,6 @@ func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string
 	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
-// golden compares a text with a file of testdata, or writes it there.
-func golden(g Gomega, name, text string) {
-	path := filepath.Join("testdata", "golden", name)
-	if os.Getenv("UPDATE_GOLDEN") == "true" {
-		g.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(Equal(string(want)))
-}
-
 func TestImport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -47,8 +36,8 @@ func TestImport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			stdout, stderr, code := orkestra(t, "", append([]string{"import"}, tc.args...)...)
-			golden(g, name+".yaml", stdout)
-			golden(g, name+".txt", stderr)
+			shared.Golden(t, name+".yaml", stdout)
+			shared.Golden(t, name+".txt", stderr)
 			g.Expect(code).To(Equal(tc.code), stderr)
 			again, told, _ := orkestra(t, "", append([]string{"import"}, tc.args...)...)
 			g.Expect([]string{again, told}).To(Equal([]string{stdout, stderr}), "it is the same each time")

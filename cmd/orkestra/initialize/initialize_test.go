@@ -24,18 +24,6 @@ func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string
 	return shared.Run(t, NewCommand(nil, noon), stdin, append([]string{"init"}, args...)...)
 }
 
-// golden compares a text with a file of testdata, or writes it there.
-func golden(g Gomega, name, text string) {
-	path := filepath.Join("testdata", "golden", name)
-	if os.Getenv("UPDATE_GOLDEN") == "true" {
-		g.Expect(os.MkdirAll(filepath.Dir(path), 0o750)).To(Succeed())
-		g.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(Equal(string(want)))
-}
-
 func TestInit(t *testing.T) {
 	for name, args := range map[string][]string{
 		"kind":  {"Website"},
@@ -46,8 +34,8 @@ func TestInit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			stdout, stderr, code := orkestra(t, "", args...)
-			golden(g, name+".yaml", stdout)
-			golden(g, name+".txt", stderr)
+			shared.Golden(t, name+".yaml", stdout)
+			shared.Golden(t, name+".txt", stderr)
 			g.Expect(code).To(BeZero(), stderr)
 			dir := t.TempDir()
 			_, again, code := orkestra(t, "", append([]string{"-o", dir}, args...)...)

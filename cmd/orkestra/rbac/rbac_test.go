@@ -1,8 +1,6 @@
 package rbac
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -22,17 +20,6 @@ func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string
 	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
-// golden compares a text with a file of testdata, or writes it there.
-func golden(g Gomega, name, text string) {
-	path := filepath.Join("testdata", "golden", name)
-	if os.Getenv("UPDATE_GOLDEN") == "true" {
-		g.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(Equal(string(want)))
-}
-
 func TestRolesOfABox(t *testing.T) {
 	for name, tc := range map[string]struct {
 		golden string
@@ -48,7 +35,7 @@ func TestRolesOfABox(t *testing.T) {
 			stdout, stderr, code := orkestra(t, "", append([]string{"rbac", "-f", box, "--crd", websites}, tc.args...)...)
 			g.Expect(stderr).To(BeEmpty())
 			g.Expect(code).To(BeZero())
-			golden(g, tc.golden, stdout)
+			shared.Golden(t, tc.golden, stdout)
 		})
 	}
 }
@@ -87,7 +74,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	})
 	stdout, stderr, code := orkestra(t, "", "rbac", "-f", box, "--crd", websites, "--cluster", "--kubeconfig", config, "--context", "test")
 	g.Expect(code).To(Equal(exit.No), stderr)
-	golden(g, "roles.yaml", stdout)
+	shared.Golden(t, "roles.yaml", stdout)
 	g.Expect(stderr).To(Equal(`OperatorBox "shop": ServiceAccount team-a/shop may not create/delete/get/patch configmaps in namespace "team-a"` + "\n"))
 	g.Expect(asked).To(HaveEach(HaveField("User", "system:serviceaccount:team-a:shop")))
 

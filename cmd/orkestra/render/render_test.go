@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
@@ -37,12 +36,6 @@ var revisionDigits = regexp.MustCompile(`-[0-9a-f]{10}\b`)
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return shared.Run(t, NewCommand(nil), stdin, args...)
-}
-
-func read(g Gomega, name string) string {
-	b, err := os.ReadFile(name)
-	g.Expect(err).NotTo(HaveOccurred())
-	return string(b)
 }
 
 // apiServer has the CRD of the websites, the kind Region, which is cluster-scoped, and a ConfigMap. CRDs are answered with a status.
@@ -99,11 +92,7 @@ func TestRenderGolden(t *testing.T) {
 				g.Expect(code).To(Equal(exit.No))
 			}
 			got = moment.ReplaceAllString(revisionDigits.ReplaceAllString(got, "-0123456789"), "<time>")
-			golden := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE_GOLDEN") == "true" {
-				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
-			}
-			g.Expect(cmp.Diff(read(g, golden), got)).To(BeEmpty())
+			shared.Golden(t, name+".txt", got)
 			again, _, _ := orkestra(t, "", append([]string{"render"}, args...)...)
 			g.Expect(moment.ReplaceAllString(again, "")).To(Equal(moment.ReplaceAllString(stdout, "")), "the output is deterministic")
 		})

@@ -3,14 +3,11 @@ package tree
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,13 +78,7 @@ func TestTreeGolden(t *testing.T) {
 			g.Expect(code).To(Equal(tc.code), stdout+stderr)
 			g.Expect(stdout).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring("aHVudGVyMg")), "what Secrets hold is not shown")
 			got := fmt.Sprintf("$ orkestra tree %s\n%s--- standard error\n%s--- exit code %d\n", strings.Join(tc.args, " "), stdout, stderr, code)
-			golden := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE_GOLDEN") == "true" {
-				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
-			}
-			want, err := os.ReadFile(golden)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(cmp.Diff(string(want), got)).To(BeEmpty())
+			shared.Golden(t, name+".txt", got)
 		})
 	}
 }

@@ -30,11 +30,35 @@ type source struct {
 
 	session *session.Session
 	cache   cache.Cache
+	own     *own
 	tables  *tables
 	manager *answers.Kept[string, api.Manager] // under one name
 
 	mu      sync.Mutex
 	changed func(api.Change) // guarded by mu; nil: nobody listens yet
+}
+
+// own reads boxes and CRDHealths from the cache.
+type own struct {
+	client.Reader
+
+	refused error // nil: CRDHealths may be listed. A cache would wait for ever for what may not be
+}
+
+// List implements client.Reader.
+func (o *own) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, healths := list.(*v1alpha1.CRDHealthList); healths && o.refused != nil {
+		return o.refused
+	}
+	return o.Reader.List(ctx, list, options...)
+}
+
+// watched are the kinds that may be watched.
+func (o *own) watched() []client.Object {
+	if o.refused != nil {
+		return []client.Object{&v1alpha1.OperatorBox{}}
+	}
+	return []client.Object{&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}}
 }
 
 // elsewhere says where the history is: no object has it.
@@ -55,10 +79,14 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	s := &source{session: connected, cache: watched, manager: answers.New[string, api.Manager](clock.RealClock{}, 1, managerTimeout)}
+	own := &own{Reader: watched}
+	if err := connected.Client().List(ctx, &v1alpha1.CRDHealthList{}, client.Limit(1)); apierrors.IsForbidden(err) {
+		own.refused = err
+	}
+	s := &source{session: connected, cache: watched, own: own, manager: answers.New[string, api.Manager](clock.RealClock{}, 1, managerTimeout)}
 	s.tables = newTables(s)
 	s.Ports = center.Ports{
-		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: center.NewEvents(connected.Client(), clock.RealClock{}).Of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
+		Own: own, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: center.NewEvents(connected.Client(), clock.RealClock{}).Of, Rows: s.tables.of, Find: s.tables.find, Manager: s.newest,
 		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
 		Steps:   func(string) api.Steps { return api.Steps{Note: elsewhere, Steps: []api.Step{}} },
 		Granted: granted(access.NewReviews(connected.Client(), clock.RealClock{})),
@@ -105,7 +133,7 @@ func (s *source) Subscribe(ctx context.Context, changed func(api.Change)) {
 	s.mu.Lock()
 	s.changed = changed
 	s.mu.Unlock()
-	for _, obj := range []client.Object{&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}} {
+	for _, obj := range s.own.watched() {
 		informer, err := s.cache.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 		if err != nil {
 			continue // the kind is not served any more; questions say so

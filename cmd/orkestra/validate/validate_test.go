@@ -94,11 +94,7 @@ func TestValidateGolden(t *testing.T) {
 				g.Expect(code).To(Equal(exit.No))
 			}
 			got = revisionDigits.ReplaceAllString(got, "-0123456789")
-			golden := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE_GOLDEN") == "true" {
-				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
-			}
-			g.Expect(cmp.Diff(read(g, golden), got)).To(BeEmpty())
+			shared.Golden(t, name+".txt", got)
 
 			again, _, _ := orkestra(t, "", append([]string{"validate"}, args...)...)
 			g.Expect(again).To(Equal(stdout), "the output is deterministic")

@@ -109,7 +109,7 @@ func (a *actor) ActOnResource(_ context.Context, box, namespace, name string, ac
 		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "websites"}, name, errors.New("you may not patch"))
 	}
 	a.done = append(a.done, strings.Join([]string{box, namespace, name, string(action), order.UID}, " "))
-	return &api.Done{Action: action, Message: "It is reconciled now"}, nil
+	return &api.Done{Action: action, Message: "It is marked for a reconcile, which the manager does at once"}, nil
 }
 
 // TestOneToolActs, where there is an actor; without one it is not there.
@@ -135,7 +135,7 @@ func TestOneToolActs(t *testing.T) {
 	g.Expect(acting).To(HaveExactElements("reconcile_now"))
 	text, failed = call(t, session, "reconcile_now", order)
 	g.Expect(failed).To(BeFalse(), text)
-	g.Expect(text).To(MatchJSON(`{"action": "reconcile", "message": "It is reconciled now"}`))
+	g.Expect(text).To(MatchJSON(`{"action": "reconcile", "message": "It is marked for a reconcile, which the manager does at once"}`))
 	for name, wrong := range map[string]struct {
 		change map[string]any
 		want   string

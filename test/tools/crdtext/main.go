@@ -1,8 +1,10 @@
-// Command crdtext removes the descriptions of list and map elements from generated CRDs, for kubectl explain. controller-gen takes them from
+// Command crdtext marks generated CRDs with a digest of their versions, by which a manager knows its own CRDs, and removes the descriptions of list and map elements from generated CRDs, for kubectl explain. controller-gen takes them from
 // the comments of the Go types, which are for readers of the code; the field that holds the list says what its elements are.
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -60,11 +62,32 @@ func rewrite(file string) error {
 		schema, _ := holder["openAPIV3Schema"].(map[string]any)
 		dropElementTexts(schema)
 	}
+	if err := mark(crd, versions); err != nil {
+		return err
+	}
 	out, err := yaml.Marshal(crd)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, append([]byte(start), out...), 0o644)
+}
+
+// annotation is the one that config/crd names.
+const annotation = "orkestra.orkspace.io/schema"
+
+// mark gives a CRD the digest of its versions.
+func mark(crd map[string]any, versions []any) error {
+	text, err := json.Marshal(versions)
+	if err != nil {
+		return err
+	}
+	metadata, _ := crd["metadata"].(map[string]any)
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		return errors.New("it has no annotations, of which controller-gen makes one")
+	}
+	annotations[annotation] = fmt.Sprintf("%.8x", sha256.Sum256(text))
+	return nil
 }
 
 // dropElementTexts removes the description of every element of a list or a map from a schema.

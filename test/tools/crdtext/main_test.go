@@ -50,6 +50,7 @@ kind: CustomResourceDefinition
 metadata:
   annotations:
     a: b
+    orkestra.orkspace.io/schema: 96c172ee8ecf566b
 spec:
   versions:
   - name: v1

@@ -54,6 +54,7 @@ export const texts = {
       if (status === 401) return "You are not signed in";
       if (status === 403) return "You may not see this";
       if (status === 404) return "This is not there";
+      if (status === 409) return "It can't be shown now";
       if (status === 429) return "Too many questions at once";
       if (status >= 500) return "The server could not answer";
       return "The server refused the question";
@@ -63,6 +64,7 @@ export const texts = {
       if (status === 401) return "Open the address that orkestra ui printed once more; it signs you in.";
       if (status === 403) return "Ask for the right to read this kind in this namespace, then try again.";
       if (status === 404) return "It may have been deleted, or its name is another one. Look for it in the list above it.";
+      if (status === 409) return "Mend what the message names. A single resource can be opened by its address, or found by the search of the fleet.";
       if (status === 429) return "The page tries again by itself.";
       if (status >= 500) return "The page tries again by itself. If that goes on, look at the log of the server.";
       return "Reload the page; it may be older than the server.";

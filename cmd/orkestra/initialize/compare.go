@@ -5,11 +5,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // plainly is an object without what Orkestra writes into every child.
@@ -30,15 +32,28 @@ func plainly(object map[string]any) map[string]any {
 	return out
 }
 
-// difference is the first field in which an object is not what is wanted, and in what; empty: there is none.
-func difference(wanted, got any) (path, why string) { return differs("", wanted, got) }
+// difference is the first field in which an object is not what is wanted, and in what; empty: there is none. An empty list or map is another thing than
+// none, as with emptyDir, but for the fields of an object itself and of its metadata.
+func difference(wanted, got map[string]any) (path, why string) {
+	return differs("", withoutEmpty(wanted), withoutEmpty(got))
+}
+
+func withoutEmpty(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		out["metadata"] = maps.Clone(metadata)
+		maps.DeleteFunc(out["metadata"].(map[string]any), func(_ string, v any) bool { return shape.Empty(v) })
+	}
+	maps.DeleteFunc(out, func(_ string, v any) bool { return shape.Empty(v) })
+	return out
+}
 
 func differs(at string, wanted, got any) (path, why string) {
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		other, ok := got.(map[string]any)
-		if !ok && (got != nil || len(wanted) > 0) {
-			return at, fmt.Sprintf("wanted an object, got %v", got)
+		if !ok {
+			return at, "wanted an object, got " + shown(got)
 		}
 		keys := slices.Concat(slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(other)))
 		slices.Sort(keys)
@@ -50,8 +65,8 @@ func differs(at string, wanted, got any) (path, why string) {
 		return "", ""
 	case []any:
 		other, ok := got.([]any)
-		if !ok && (got != nil || len(wanted) > 0) || len(other) != len(wanted) {
-			return at, fmt.Sprintf("wanted a list of %d, got %v", len(wanted), got)
+		if !ok || len(other) != len(wanted) {
+			return at, fmt.Sprintf("wanted a list of %d, got %s", len(wanted), shown(got))
 		}
 		for i := range wanted {
 			if path, why := differs(fmt.Sprintf("%s[%d]", at, i), wanted[i], other[i]); why != "" {
@@ -59,32 +74,28 @@ func differs(at string, wanted, got any) (path, why string) {
 			}
 		}
 		return "", ""
-	case nil:
-		if isEmpty(got) {
-			return "", ""
-		}
 	}
-	if reflect.DeepEqual(number(wanted), number(got)) {
+	if reflect.DeepEqual(wanted, got) || reflect.DeepEqual(number(wanted), number(got)) {
 		return "", ""
 	}
-	return at, fmt.Sprintf("wanted %v, got %v", wanted, got)
+	return at, fmt.Sprintf("wanted %s, got %s", shown(wanted), shown(got))
 }
 
-// isEmpty says whether a value says as much as none.
-func isEmpty(v any) bool {
+// shown is a value as a message has it.
+func shown(v any) string {
 	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
+	case nil:
+		return "nothing"
+	case string:
+		return strconv.Quote(v)
 	default:
-		return v == nil
+		return fmt.Sprint(v)
 	}
 }
 
-// number gives numbers of all types as one.
+// number gives numbers of both types as one, where that loses nothing.
 func number(v any) any {
-	if n, ok := v.(int64); ok {
+	if n, ok := v.(int64); ok && int64(float64(n)) == n {
 		return float64(n)
 	}
 	return v

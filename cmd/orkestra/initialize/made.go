@@ -117,6 +117,9 @@ func (m *made) compare(r derive.Resource, rendered []*unstructured.Unstructured)
 		if at >= 0 {
 			path, why = difference(wanted.Content, plainly(rendered[at].Object))
 		}
+		if why != "" && path != "" && wanted.Doc.Kind() == "Secret" {
+			why = "it has another value" // which is for nobody to read
+		}
 		if why != "" {
 			m.Say(wanted.Doc, fmt.Sprintf("%s %q", wanted.Doc.Kind(), wanted.Doc.Name()), path, "the resource does not render this manifest: "+why, true)
 		}

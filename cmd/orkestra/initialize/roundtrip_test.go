@@ -82,7 +82,7 @@ func (r roller) pair(depth int) [2]any {
 func (r roller) entry(of [2]any, key string, v [2]any) {
 	for i := range of {
 		object, _ := of[i].(map[string]any)
-		if v[i] != nil {
+		if v[i] != nil || r.IntN(4) == 0 {
 			object[key] = v[i]
 		}
 	}

@@ -24,7 +24,7 @@ func (k Kind) crd() string { return k.plural() + "." + k.Group }
 // definition adds the CRD of the fields.
 func (t *translation) definition() {
 	properties := map[string]any{}
-	var required []any
+	var required, rules []any
 	for _, f := range t.fields {
 		if f.same != nil {
 			continue
@@ -34,15 +34,19 @@ func (t *translation) definition() {
 		if must {
 			required = append(required, f.name)
 		}
+		rules = append(rules, f.needed()...)
 	}
-	t.Add(t.instances[0].first, "", t.kind.definition(properties, required))
+	t.Add(t.instances[0].first, "", t.kind.definition(properties, required, rules))
 }
 
-// definition is the CRD of the kind whose spec has some fields.
-func (k Kind) definition(properties map[string]any, required []any) map[string]any {
+// definition is the CRD of the kind whose spec has some fields, and obeys rules.
+func (k Kind) definition(properties map[string]any, required, rules []any) map[string]any {
 	spec := map[string]any{fieldType: value.TypeObject}
 	if len(properties) > 0 {
 		spec["properties"] = properties
+	}
+	if len(rules) > 0 {
+		spec["x-kubernetes-validations"] = rules
 	}
 	root := map[string]any{fieldType: value.TypeObject, "properties": map[string]any{"spec": spec, "status": draft.StatusSchema(nil)}}
 	if len(required) > 0 {
@@ -69,11 +73,11 @@ func (k Kind) definition(properties map[string]any, required []any) map[string]a
 func Begin(d *draft.Draft, kind Kind, first Instance) []Resource {
 	source := input.Document{}
 	properties := map[string]any{
-		"image":    map[string]any{fieldType: value.TypeString, "description": "What its containers run.", "minLength": int64(1)},
-		"replicas": map[string]any{fieldType: "integer", "description": "How many Pods there are.", "default": int64(1), "minimum": int64(0)},
-		"port":     map[string]any{fieldType: "integer", "description": "On which its containers listen.", "default": int64(8080), "minimum": int64(1), "maximum": int64(65535)},
+		"image":    map[string]any{fieldType: value.TypeString, "description": "Image that the container runs.", "minLength": int64(1)},
+		"replicas": map[string]any{fieldType: "integer", "description": "Number of Pods.", "default": int64(1), "minimum": int64(0)},
+		"port":     map[string]any{fieldType: "integer", "description": "Port on which the container listens.", "default": int64(8080), "minimum": int64(1), "maximum": int64(65535)},
 	}
-	d.Add(source, "", kind.definition(properties, []any{"image"}))
+	d.Add(source, "", kind.definition(properties, []any{"image"}, nil))
 	d.Add(source, "", map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": strings.ToLower(kind.Name)},
 		"spec": map[string]any{
@@ -90,6 +94,6 @@ func Begin(d *draft.Draft, kind Kind, first Instance) []Resource {
 		metadata["namespace"] = first.Namespace
 	}
 	return []Resource{{Namespace: first.Namespace, Object: d.Add(source, "", map[string]any{
-		"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "metadata": metadata, "spec": map[string]any{"image": "nginx:1.29"},
+		"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "metadata": metadata, "spec": map[string]any{"image": "nginx:1.29", "port": int64(80)},
 	})}}
 }

@@ -55,15 +55,27 @@ func Translate(d *draft.Draft, kind Kind, allowGranting bool, instances []Instan
 	if len(t.groups) == 0 {
 		return nil
 	}
-	for _, g := range t.groups {
-		t.merge(g)
-	}
+	t.mergeAll()
 	t.share()
 	t.callFields()
 	t.definition()
 	t.box()
 	return t.resources()
 }
+
+// mergeAll makes the manifests of all declarations: first of those that several instances have, since the others may read fields of these.
+func (t *translation) mergeAll() {
+	for _, alone := range []bool{false, true} {
+		for _, g := range t.groups {
+			if t.alone(g) == alone {
+				t.merge(g)
+			}
+		}
+	}
+}
+
+// alone says whether one instance of several has an object: nothing tells what of it would differ in another one.
+func (t *translation) alone(g *group) bool { return len(t.instances) > 1 && len(g.present()) == 1 }
 
 // translation is one under way.
 type translation struct {
@@ -89,6 +101,7 @@ type object struct {
 	content         map[string]any
 	kind            string // with its group
 	name, namespace string // namespace: only where it is not the instance's
+	custom          bool   // the kind is none of Kubernetes
 }
 
 // group is the manifests of the instances that become one declaration.

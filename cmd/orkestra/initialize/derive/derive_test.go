@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -97,6 +98,70 @@ func TestTypesOfFields(t *testing.T) {
 			g.Expect(schema).To(Equal(tc.schema))
 		})
 	}
+}
+
+// translated is what some manifests become: the declarations, the schema of the spec, the resources' specs, and the remarks.
+func translated(t *testing.T, docs ...string) (manifests []map[string]any, spec map[string]any, specs []map[string]any, remarks string) {
+	t.Helper()
+	d := &draft.Draft{}
+	var instances []Instance
+	for i, text := range docs {
+		instances = append(instances, Instance{Docs: input.Parse(string(rune('a'+i))+".yaml", []byte(text))})
+	}
+	resources := Translate(d, Kind{Group: "example.com", Version: "v1", Name: "Website"}, false, instances)
+	for _, r := range resources {
+		specs = append(specs, r.Object.Content["spec"].(map[string]any))
+	}
+	for _, item := range d.Objects[1].Content["spec"].(map[string]any)["onReconcile"].(map[string]any)["resources"].([]any) {
+		manifests = append(manifests, item.(map[string]any)["manifest"].(map[string]any))
+	}
+	version := d.Objects[0].Content["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	spec = version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)
+	return manifests, spec, specs, d.Told(nil)
+}
+
+// An object that one instance has reads the fields of the others where name and value are theirs. What it needs is needed where it is made.
+func TestAnObjectThatOneInstanceHas(t *testing.T) {
+	const service = "{apiVersion: v1, kind: Service, metadata: {name: NAME}, spec: {selector: {app: NAME}, ports: [{name: http, port: PORT}], sessionAffinity: AFFINITY}}\n---\n"
+	instance := func(name, port, affinity string) string {
+		return strings.NewReplacer("NAME", name, "PORT", port, "AFFINITY", affinity).Replace(service)
+	}
+	ingress := "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: shop}, spec: {ingressClassName: nginx, rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: shop, port: {number: 80}}}}]}}]}}\n"
+	g := NewWithT(t)
+	manifests, spec, specs, remarks := translated(t, instance("shop", "80", "None")+ingress, instance("blog", "8080", "ClientIP"))
+	g.Expect(manifests).To(HaveLen(2))
+	rule := manifests[1]["spec"].(map[string]any)["rules"].([]any)[0].(map[string]any)
+	backend := rule["http"].(map[string]any)["paths"].([]any)[0].(map[string]any)["backend"].(map[string]any)["service"].(map[string]any)
+	g.Expect(backend).To(Equal(map[string]any{"name": "{{ .metadata.name }}", "port": map[string]any{"number": "{{ .spec.port }}"}}))
+	g.Expect(rule["host"]).To(Equal("{{ .spec.host }}"))
+	g.Expect(specs).To(Equal([]map[string]any{
+		{"port": int64(80), "sessionAffinity": "None", "ingressEnabled": true, "host": "shop.example.com"},
+		{"port": int64(8080), "sessionAffinity": "ClientIP", "ingressEnabled": false},
+	}))
+	g.Expect(spec["properties"].(map[string]any)["port"]).To(HaveKeyWithValue("description", "Sets spec.ports[0].port of service, spec.rules[0].http.paths[0].backend.service.port.number of ingress."))
+	g.Expect(spec["properties"].(map[string]any)["ingressEnabled"]).To(HaveKeyWithValue("description", "Whether ingress is made."))
+	g.Expect(spec["x-kubernetes-validations"]).To(Equal([]any{map[string]any{
+		"rule": "!(has(self.ingressEnabled) && self.ingressEnabled) || has(self.host)", "message": "host is needed where ingressEnabled is true", "fieldPath": ".host", "reason": "FieldValueRequired",
+	}}))
+	g.Expect(remarks).To(ContainSubstring(`a.yaml:3: Ingress "shop": metadata.name: only shop has this object, so that nothing says what of it differs: for all resources that have it, it is as it is here, but for spec.rules[0].host, spec.rules[0].http.paths[0].backend.service.port.number` + "\n"))
+
+	// Where two fields of that name and value go different ways, nothing says which one it is.
+	two := func(name, port, other string) string {
+		return instance(name, port, "None") + strings.NewReplacer("NAME", name, "PORT", other).Replace("{apiVersion: v1, kind: Service, metadata: {name: NAME-admin}, spec: {selector: {app: NAME}, ports: [{port: PORT}]}}\n---\n")
+	}
+	manifests, _, _, _ = translated(t, two("shop", "80", "80")+ingress, two("blog", "8080", "9090"))
+	text, err := json.Marshal(manifests[2])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(ContainSubstring(`"port":{"number":80}`))
+}
+
+// In a host name, a namespace is that of the resource; elsewhere, the same word may be anything.
+func TestNamespacesInHosts(t *testing.T) {
+	g := NewWithT(t)
+	manifests, _, _, _ := translated(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: shop, namespace: team}, data: {a: 'http://shop.team.svc:80/', b: db.team.svc.cluster.local, c: db.team.svcs, d: team, e: x-team.svc, f: shop.team}}\n")
+	g.Expect(manifests[0]["data"]).To(Equal(map[string]any{
+		"a": "http://{{ .metadata.name }}.{{ .metadata.namespace }}.svc:80/", "b": "db.{{ .metadata.namespace }}.svc.cluster.local", "c": "db.team.svcs", "d": "team", "e": "x-team.svc", "f": "shop.team",
+	}))
 }
 
 func TestTextsAreAligned(t *testing.T) {

@@ -3,34 +3,39 @@ package derive
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/orkspace/orkestra/engine/value"
 )
 
 // field is one of the CRD that is made: a value that is not the same in all instances.
 type field struct {
-	values []any  // by instance
-	has    []bool // which of them have it
-	name   string
-	places []string // where it is written
-	words  []string // by which it may be called
-	short  string   // that of its declaration
+	values   []any  // by instance
+	has      []bool // which of them have it
+	name     string
+	places   []string // where it is written
+	switches *group   // the declaration that is made where it is true; nil: it is written somewhere
+	words    []string // by which it may be called
+	short    string   // that of its declaration
 
-	optional bool   // some of those that have the object lack it
-	secret   bool   // it is of a Secret
-	encoded  bool   // what is written is the value in base64
-	own      bool   // the instance's name is in the value
-	same     *field // the one that stands for it
+	groups   []*group // that read it
+	optional bool     // some of those that have the object lack it
+	secret   bool     // it is of a Secret
+	encoded  bool     // what is written is the value in base64
+	own      bool     // the instance's name is in the value
+	same     *field   // the one that stands for it
 }
 
 // field makes a field of a value.
 func (m *merging) field(at place, samples []any, optional bool) *field {
 	f := &field{
 		values: make([]any, len(m.t.instances)), has: make([]bool, len(m.t.instances)), optional: optional,
-		places: []string{m.g.id + ": " + at.path}, words: at.words, short: m.g.short,
+		places: []string{at.path + " of " + m.g.id}, groups: []*group{m.g}, words: at.words, short: m.g.short,
 		secret: m.g.first().kind == "/v1, Kind=Secret",
 	}
 	if texts := plain(samples); f.secret && !optional && texts != nil && len(at.words) == 2 {
@@ -47,13 +52,39 @@ func (m *merging) field(at place, samples []any, optional bool) *field {
 		doc := m.g.first().doc
 		m.t.Say(doc, subject(doc), at.path, "what the Secret holds becomes a required field, which all see who may read the resources: better make the Secret apart, and let the box name it", false)
 	}
-	m.t.fields = append(m.t.fields, f)
+	m.t.fields, m.fields = append(m.t.fields, f), append(m.fields, at.path)
 	return f
+}
+
+// known is the field that has the name of a place, and the value that stands there in the one instance that has the object. Nil: there is none, or there are
+// several that differ elsewhere.
+func (m *merging) known(at place, sample any) *field {
+	if !m.t.alone(m.g) || sample == "" || reflect.TypeOf(sample).Kind() == reflect.Bool {
+		return nil
+	}
+	var found *field
+	for _, f := range m.t.fields {
+		i := m.present[0]
+		if f.switches != nil || f.optional || f.secret || len(f.groups[0].present()) == 1 || f.base() != (&field{words: at.words}).base() || !reflect.DeepEqual(f.values[i], sample) {
+			continue
+		}
+		if found != nil && !reflect.DeepEqual(f.values, found.values) {
+			return nil
+		}
+		if found == nil {
+			found = f
+		}
+	}
+	if found != nil {
+		found.places, found.groups = append(found.places, at.path+" of "+m.g.id), append(found.groups, m.g)
+		m.fields = append(m.fields, at.path)
+	}
+	return found
 }
 
 // switched makes the field that says whether there is an object.
 func (t *translation) switched(g *group) *field {
-	f := &field{places: []string{g.id}, words: []string{g.short + "Enabled"}, short: g.short}
+	f := &field{switches: g, words: []string{g.short + "Enabled"}, short: g.short}
 	for _, o := range g.members {
 		f.values, f.has = append(f.values, o != nil), append(f.has, true)
 	}
@@ -117,7 +148,7 @@ func (t *translation) share() {
 			}
 			if other := known[key]; other != nil && f.same == nil {
 				f.same = other
-				other.places = append(other.places, f.places...)
+				other.places, other.groups = append(other.places, f.places...), append(other.groups, f.groups...)
 			}
 			if f.same == nil {
 				known[key] = f
@@ -219,14 +250,7 @@ func (f *field) schema() (schema map[string]any, required bool) {
 		}
 	}
 	schema = schemaOf(known)
-	places := f.places
-	const most = 3
-	more := ""
-	if len(places) > most {
-		more = fmt.Sprintf(" and %d more", len(places)-most)
-		places = places[:most]
-	}
-	schema["description"] = strings.Join(places, ", ") + more
+	schema["description"] = f.describe()
 	switch {
 	case f.optional:
 		return schema, false
@@ -236,6 +260,52 @@ func (f *field) schema() (schema map[string]any, required bool) {
 		schema["default"] = known[0]
 		return schema, false
 	}
+}
+
+// describe says where a field is written.
+func (f *field) describe() string {
+	if f.switches != nil {
+		return "Whether " + f.switches.id + " is made."
+	}
+	const most = 3
+	if len(f.places) > most {
+		return fmt.Sprintf("Sets %s and %d more places.", strings.Join(f.places[:most], ", "), len(f.places)-most)
+	}
+	return "Sets " + strings.Join(f.places, ", ") + "."
+}
+
+// needed are the rules of the CRD for what is needed only where an object is made: a resource without it is refused when it is applied, and not when it
+// is reconciled.
+func (f *field) needed() []any {
+	schema, must := f.schema()
+	if _, has := schema["default"]; has || must || f.optional {
+		return nil
+	}
+	var out []any
+	told := map[*field]bool{}
+	for _, g := range f.groups {
+		if g.enabled == nil || told[g.enabled.shown()] {
+			continue
+		}
+		told[g.enabled.shown()] = true
+		on := g.enabled.shown().name
+		switched := "self." + celName(on) // it is not there in the default of the spec, which the rule is for, too
+		out = append(out, map[string]any{
+			"rule":      "!(has(" + switched + ") && " + switched + ") || has(self." + celName(f.name) + ")",
+			"message":   fmt.Sprintf("%s is needed where %s is true", f.name, on),
+			"fieldPath": "." + f.name, "reason": "FieldValueRequired",
+		})
+	}
+	return out
+}
+
+// celName is a name as rules of CRDs write it.
+func celName(name string) string {
+	escaped, ok := apiservercel.Escape(name)
+	if !ok {
+		return name
+	}
+	return escaped
 }
 
 const (

@@ -42,6 +42,8 @@ type merging struct {
 	namespace string // the same
 	others    []string
 	guessed   []string // paths of texts in which a word was taken for the name
+	left      []string // paths of texts in which a word that is spelled like the name stays
+	fields    []string // paths of what reads a field
 }
 
 const (
@@ -84,9 +86,28 @@ func (t *translation) merge(g *group) {
 		samples = append(samples, g.members[i].content)
 	}
 	g.manifest, _ = m.value(place{}, samples).(map[string]any)
-	if len(m.guessed) > 0 {
-		doc := g.first().doc
-		t.Say(doc, subject(doc), "metadata.name", fmt.Sprintf("%q is taken for the name of the resource in %s: read whether it is", m.name, listed(m.guessed)), false)
+	m.tell()
+}
+
+// tell says what was taken for something without being sure of it.
+func (m *merging) tell() {
+	doc := m.g.first().doc
+	say := func(message string) { m.t.Say(doc, subject(doc), "metadata.name", message, false) }
+	taken, stays := "is taken for the name of the resource in "+listed(m.guessed), "stays as it is in "+listed(m.left)
+	switch {
+	case len(m.guessed) > 0 && len(m.left) > 0:
+		say(fmt.Sprintf("%q %s, and %s: read whether that is right", m.name, taken, stays))
+	case len(m.guessed) > 0:
+		say(fmt.Sprintf("%q %s: read whether it is", m.name, taken))
+	case len(m.left) > 0:
+		say(fmt.Sprintf("%q %s: read whether it is the name of the resource", m.name, stays))
+	}
+	if m.t.alone(m.g) {
+		message := fmt.Sprintf("only %s has this object, so that nothing says what of it differs: for all resources that have it, it is as it is here", m.t.instances[m.present[0]].name)
+		if len(m.fields) > 0 {
+			message += ", but for " + listed(m.fields)
+		}
+		say(message)
 	}
 }
 
@@ -117,6 +138,9 @@ func (m *merging) value(at place, samples []any) any {
 			out = append(out, m.value(at.item(i, itemName(items[0])), items))
 		}
 		return out
+	}
+	if f := m.known(at, samples[0]); f != nil {
+		return f
 	}
 	if m.isField(at) {
 		return m.field(at, samples, false)
@@ -222,20 +246,28 @@ func (m *merging) text(at place, texts []string) (string, bool) {
 		}
 	}
 	var out []piece
-	guessed := false
 	for _, p := range pieces {
 		if p.read != "" {
 			out = append(out, p)
 			continue
 		}
-		found := m.guess(at, p.literal)
-		guessed = guessed || len(found) > 1 || found[0].read == readName
-		out = append(out, found...)
+		out = append(out, m.guess(at, p.literal)...)
 	}
-	if guessed && at.path != "metadata.name" {
+	m.note(at, out)
+	return template(out), true
+}
+
+// note remembers what was guessed in a text, and where a word that is spelled like the name was left.
+func (m *merging) note(at place, pieces []piece) {
+	if m.name == "" || at.path == "metadata.name" || at.key == labelInstance || at.key == "image" {
+		return
+	}
+	if slices.ContainsFunc(pieces, func(p piece) bool { return p.read == readName }) {
 		m.guessed = append(m.guessed, at.path)
 	}
-	return template(out), true
+	if slices.ContainsFunc(pieces, func(p piece) bool { return holds(p.literal, m.name) }) {
+		m.left = append(m.left, at.path)
+	}
 }
 
 // template writes pieces as a template.
@@ -257,29 +289,44 @@ func template(pieces []piece) string {
 
 // guess finds the name of the instance, and its namespace, where that is the same in all of them.
 func (m *merging) guess(at place, literal string) []piece {
+	if m.namespace != "" && at.key == "namespace" && literal == m.namespace {
+		return []piece{{read: readNamespace}}
+	}
 	var out []piece
 	from := 0
-	take := func(start, stop int, read string) {
+	for start := range len(literal) {
+		word, read := m.readAt(at, literal, start)
+		if start < from || read == "" {
+			continue
+		}
 		if start > from {
 			out = append(out, piece{literal: literal[from:start]})
 		}
 		out = append(out, piece{read: read})
-		from = stop
-	}
-	if m.namespace != "" && at.key == "namespace" && literal == m.namespace {
-		return []piece{{read: readNamespace}}
-	}
-	if m.name != "" && at.key != "image" {
-		for start := next(literal, m.name, 0); start >= 0; start = next(literal, m.name, start+1) {
-			if start >= from && (isNamePlace(at) || m.isReference(literal, start)) {
-				take(start, start+len(m.name), readName)
-			}
-		}
+		from = start + len(word)
 	}
 	if from < len(literal) || literal == "" {
 		out = append(out, piece{literal: literal[from:]})
 	}
 	return out
+}
+
+// readAt is the word at a place of a text that is taken for the namespace or the name, and what reads it; empty: none is.
+func (m *merging) readAt(at place, literal string, start int) (word, read string) {
+	switch {
+	case m.namespace != "" && isAt(literal, m.namespace, start) && strings.HasSuffix(literal[:start], ".") && isHost(literal[start+len(m.namespace):]):
+		return m.namespace, readNamespace
+	case m.name != "" && at.key != "image" && isAt(literal, m.name, start) && (isNamePlace(at) || m.isReference(literal, start)):
+		return m.name, readName
+	default:
+		return "", ""
+	}
+}
+
+// isHost says whether a text goes on as the name of a Service does behind its namespace.
+func isHost(rest string) bool {
+	rest, ok := strings.CutPrefix(rest, ".svc")
+	return ok && !isNameAt(rest, 0)
 }
 
 // isNamePlace says whether names stand in a place.

@@ -99,12 +99,17 @@ func next(text, word string, from int) int {
 			return -1
 		}
 		at += from
-		if !isWordAt(text, at-1) && !isWordAt(text, at+len(word)) {
+		if isAt(text, word, at) {
 			return at
 		}
 		from = at + 1
 	}
 	return -1
+}
+
+// isAt says whether a word stands in a text at a place.
+func isAt(text, word string, at int) bool {
+	return strings.HasPrefix(text[at:], word) && !isWordAt(text, at-1) && !isWordAt(text, at+len(word))
 }
 
 func isWordAt(text string, at int) bool {

@@ -14,6 +14,7 @@ import (
 	apifield "k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
@@ -112,7 +113,7 @@ func (t *translation) object(doc input.Document, c *cleaning) *object {
 	if scope == "" {
 		t.Say(doc, subject(doc), "kind", "the kind is not one of Kubernetes: it is taken for one with namespaces, and its CRD must be there", false)
 	}
-	o := &object{doc: doc, content: content, kind: gvk.String(), name: doc.Name(), namespace: text(metadata["namespace"])}
+	o := &object{doc: doc, content: content, kind: gvk.String(), name: doc.Name(), namespace: text(metadata["namespace"]), custom: scope == ""}
 	c.clean(o, metadata)
 	return o
 }
@@ -145,7 +146,14 @@ func (c *cleaning) clean(o *object, metadata map[string]any) {
 	if o.kind == "/v1, Kind=Secret" {
 		c.secret(o)
 	}
-	o.content, _ = withoutNull(o.content).(map[string]any)
+	var left nulls
+	o.content, _ = left.without("", o.content).(map[string]any)
+	if o.custom && len(left.fields) > 0 {
+		say(left.fields[0], "null is left out, as if the field was not there: "+listed(left.fields))
+	}
+	if len(left.items) > 0 {
+		say(left.items[0], "null is left out of the list: "+listed(left.items))
+	}
 }
 
 // helm takes off the labels by which Helm knows its own, unless something selects by them.
@@ -211,24 +219,38 @@ func drop(of map[string]any, name string, which func(key, value string) bool) (f
 	return found
 }
 
-// withoutNull gives a value without what is null: for the API server that is as if it was not there.
-func withoutNull(v any) any {
+// nulls are the paths of what was left out because it is null. The API server takes a field that is null for one that is not there, unless the schema of
+// a custom kind says that it may be null. In a list, null is nothing that a manifest of a box could say.
+type nulls struct{ fields, items []string }
+
+// without gives a value without what is null.
+func (n *nulls) without(at string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, below := range v {
-			if below == nil {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			below := draft.Below(at, key)
+			if v[key] == nil {
 				delete(v, key)
+				n.fields = append(n.fields, below)
 				continue
 			}
-			v[key] = withoutNull(below)
+			v[key] = n.without(below, v[key])
 		}
+		return v
 	case []any:
-		for i := range v {
-			v[i] = withoutNull(v[i])
+		out := make([]any, 0, len(v))
+		for i, item := range v {
+			below := fmt.Sprintf("%s[%d]", at, i)
+			if item == nil {
+				n.items = append(n.items, below)
+				continue
+			}
+			out = append(out, n.without(below, item))
 		}
-	default: // it holds nothing
+		return out
+	default:
+		return v
 	}
-	return v
 }
 
 func text(v any) string {

@@ -32,7 +32,7 @@ var _ = Describe("Init", func() {
 		Expect(err).NotTo(HaveOccurred())
 		GinkgoT().Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 		var notes bytes.Buffer
-		command := initialize.NewCommand(nil, time.Now) //nolint:contextcheck // the command gets it when it is executed
+		command := initialize.NewCommand(nil, time.Now)
 		command.SetArgs([]string{
 			"Website", "--group", w.group, "--version", "v1", "-n", w.namespace, "-o", dir,
 			"--chart", filepath.Join(testdata, "chart"), "--values", filepath.Join(testdata, "values-shop.yaml"), "--values", filepath.Join(testdata, "values-blog.yaml"),
@@ -142,7 +142,7 @@ func within(want, got any) string {
 // manifestsOf reads the objects of a file.
 func manifestsOf(file string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	text, err := os.ReadFile(file) //nolint:gosec // the spec has it written, or it is of the repository
+	text, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
 	return decoded(bytes.NewReader(text))
 }

@@ -41,8 +41,9 @@ func difference(wanted, got map[string]any) (path, why string) {
 func withoutEmpty(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	if metadata, ok := object["metadata"].(map[string]any); ok {
-		out["metadata"] = maps.Clone(metadata)
-		maps.DeleteFunc(out["metadata"].(map[string]any), func(_ string, v any) bool { return shape.Empty(v) })
+		metadata = maps.Clone(metadata)
+		maps.DeleteFunc(metadata, func(_ string, v any) bool { return shape.Empty(v) })
+		out["metadata"] = metadata
 	}
 	maps.DeleteFunc(out, func(_ string, v any) bool { return shape.Empty(v) })
 	return out

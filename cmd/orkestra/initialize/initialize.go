@@ -102,12 +102,14 @@ func NewCommand(providers *provider.Registry, now func() time.Time) *cobra.Comma
 	return cmd
 }
 
+const flagFrom = "--from"
+
 // kindName is what a kind is called.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 // check refuses flags that do not go together.
 func (f *flags) check(kind string) error {
-	instances, flag := len(f.from), "--from"
+	instances, flag := len(f.from), flagFrom
 	if f.chart != "" {
 		instances, flag = max(1, len(f.values)), "--values"
 	}
@@ -131,7 +133,7 @@ func (f *flags) check(kind string) error {
 	}
 	for _, name := range f.names {
 		if len(apivalidation.IsDNS1123Subdomain(name)) > 0 {
-			return fmt.Errorf("--name %q: wanted the name of a resource: small letters, digits, - and .", name)
+			return fmt.Errorf("--name %q: wanted the name of a resource: small letters, digits, . and -", name)
 		}
 	}
 	if f.namespace != "" && len(apivalidation.IsDNS1123Label(f.namespace)) > 0 {

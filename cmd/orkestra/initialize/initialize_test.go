@@ -230,7 +230,7 @@ func TestChart(t *testing.T) {
 	said := filepath.Join(bin, "said")
 	script := "#!/bin/sh\necho \"$*\" >> " + said + "\ncase $* in *bad*) echo 'Error: no such value' >&2; exit 1;; esac\n" +
 		"while read -r line; do echo \"$line\"; done <<E\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: $2-web}\ndata: {values: $*}\nE\n"
-	g.Expect(os.WriteFile(filepath.Join(bin, "helm"), []byte(script), 0o700)).To(Succeed()) //nolint:gosec // it is to be run
+	g.Expect(os.WriteFile(filepath.Join(bin, "helm"), []byte(script), 0o700)).To(Succeed())
 	stdout, stderr, code := orkestra(t, "", "Website", "--chart", "testdata/chart", "--values", "testdata/values-shop.yaml", "--values", "Blog_2.yml", "-n", "team-a")
 	g.Expect(code).To(BeZero(), stderr)
 	g.Expect(stdout).To(And(ContainSubstring("name: '{{ .metadata.name }}-web'"), ContainSubstring("name: shop\n"), ContainSubstring("name: blog-2\n")))

@@ -91,7 +91,7 @@ func (m *made) render(ctx context.Context, all *rendering.Rendering, doc input.D
 		r.Object.Fail("", "", "the resource that is made of it can't be rendered: "+rendered.Err.Error())
 	}
 	if len(rendered.Mistakes) > 0 || rendered.Err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // it is among the remarks
 	}
 	m.compare(r, rendered.Objects)
 	var b bytes.Buffer

@@ -180,7 +180,7 @@ func roundTrip(t *testing.T, names [2]string, manifests [2][]map[string]any) {
 		b.WriteString(stderr)
 		files, _ := filepath.Glob(filepath.Join(out, "*.yaml"))
 		for _, file := range append(files, filepath.Join(in, "0.json"), filepath.Join(in, "1.json")) {
-			text, _ := os.ReadFile(file) //nolint:gosec // it was written above
+			text, _ := os.ReadFile(file)
 			fmt.Fprintf(&b, "--- %s\n%s\n", filepath.Base(file), text)
 		}
 		return b.String()
@@ -196,7 +196,9 @@ func roundTrip(t *testing.T, names [2]string, manifests [2][]map[string]any) {
 		}
 		printed, notes, code := shared.Run(t, render.NewCommand(nil), "", "render", "-o", "json", "-f", box, "--crd", crd, "--crd", children, "-r", file)
 		g.Expect(code).To(BeZero(), notes)
-		var list struct{ Items []map[string]any }
+		var list struct {
+			Items []map[string]any `json:"items"`
+		}
 		g.Expect(json.Unmarshal([]byte(printed), &list)).To(Succeed())
 		g.Expect(list.Items).To(HaveLen(len(manifests[i])), shown)
 		for _, want := range manifests[i] {

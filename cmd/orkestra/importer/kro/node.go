@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
-
 	"github.com/orkspace/orkestra/engine/suggest"
 	"github.com/orkspace/orkestra/engine/value"
 )

@@ -52,7 +52,7 @@ func (k Kind) definition(properties map[string]any, required, rules []any) map[s
 	if len(required) > 0 {
 		spec["required"], root["required"] = required, []any{"spec"}
 	} else {
-		spec["default"] = map[string]any{}
+		spec[fieldDefault] = map[string]any{}
 	}
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": input.KindCRD, "metadata": map[string]any{"name": k.crd()},
@@ -73,18 +73,18 @@ func (k Kind) definition(properties map[string]any, required, rules []any) map[s
 func Begin(d *draft.Draft, kind Kind, first Instance) []Resource {
 	source := input.Document{}
 	properties := map[string]any{
-		"image":    map[string]any{fieldType: value.TypeString, "description": "Image that the container runs.", "minLength": int64(1)},
-		"replicas": map[string]any{fieldType: "integer", "description": "Number of Pods.", "default": int64(1), "minimum": int64(0)},
-		"port":     map[string]any{fieldType: "integer", "description": "Port on which the container listens.", "default": int64(8080), "minimum": int64(1), "maximum": int64(65535)},
+		keyImage:   map[string]any{fieldType: value.TypeString, "description": "Image that the container runs.", "minLength": int64(1)},
+		"replicas": map[string]any{fieldType: "integer", "description": "Number of Pods.", fieldDefault: int64(1), "minimum": int64(0)},
+		keyPort:    map[string]any{fieldType: "integer", "description": "Port on which the container listens.", fieldDefault: int64(8080), "minimum": int64(1), "maximum": int64(65535)},
 	}
-	d.Add(source, "", kind.definition(properties, []any{"image"}, nil))
+	d.Add(source, "", kind.definition(properties, []any{keyImage}, nil))
 	d.Add(source, "", map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": strings.ToLower(kind.Name)},
 		"spec": map[string]any{
 			"crd": map[string]any{"name": kind.crd()},
 			"onReconcile": map[string]any{
-				"deployments": []any{map[string]any{"image": "{{ .spec.image }}", "replicas": "{{ .spec.replicas }}", "port": "{{ .spec.port }}"}},
-				"services":    []any{map[string]any{"port": int64(80)}},
+				"deployments": []any{map[string]any{keyImage: "{{ .spec.image }}", "replicas": "{{ .spec.replicas }}", keyPort: "{{ .spec.port }}"}},
+				"services":    []any{map[string]any{keyPort: int64(80)}},
 			},
 			"status": map[string]any{"ready": "Current"},
 		},
@@ -94,6 +94,6 @@ func Begin(d *draft.Draft, kind Kind, first Instance) []Resource {
 		metadata["namespace"] = first.Namespace
 	}
 	return []Resource{{Namespace: first.Namespace, Object: d.Add(source, "", map[string]any{
-		"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "metadata": metadata, "spec": map[string]any{"image": "nginx:1.29", "port": int64(80)},
+		"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "metadata": metadata, "spec": map[string]any{keyImage: "nginx:1.29", keyPort: int64(80)},
 	})}}
 }

@@ -166,7 +166,7 @@ func (f *field) isLong() bool {
 func (f *field) base() string { return f.called(1) }
 
 // structure are names that say nothing of what a value is for.
-var structure = []string{"spec", "template", "metadata", "data", "value", "values", "number", "containers", "env", "rules", "http", "paths", "name", "resource", "target", "key", "labels", "annotations", "ports", "backend"}
+var structure = []string{"spec", "template", "metadata", "data", "value", "values", "number", "containers", keyEnv, "rules", "http", "paths", "name", "resource", "target", "key", "labels", "annotations", "ports", "backend"}
 
 // called is a name of so many of the words on the way to a field.
 func (f *field) called(count int) string {
@@ -257,7 +257,7 @@ func (f *field) schema() (schema map[string]any, required bool) {
 	case f.secret, f.own:
 		return schema, !slices.Contains(f.has, false)
 	default:
-		schema["default"] = known[0]
+		schema[fieldDefault] = known[0]
 		return schema, false
 	}
 }
@@ -278,7 +278,7 @@ func (f *field) describe() string {
 // is reconciled.
 func (f *field) needed() []any {
 	schema, must := f.schema()
-	if _, has := schema["default"]; has || must || f.optional {
+	if _, has := schema[fieldDefault]; has || must || f.optional {
 		return nil
 	}
 	var out []any
@@ -309,9 +309,10 @@ func celName(name string) string {
 }
 
 const (
-	fieldType  = "type"
-	keepsAll   = "x-kubernetes-preserve-unknown-fields"
-	typeString = value.TypeString
+	fieldType    = "type"
+	fieldDefault = "default"
+	keepsAll     = "x-kubernetes-preserve-unknown-fields"
+	typeString   = value.TypeString
 )
 
 // schemaOf is a schema that takes all of some values.

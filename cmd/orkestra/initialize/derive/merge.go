@@ -46,6 +46,14 @@ type merging struct {
 	fields    []string // paths of what reads a field
 }
 
+// Names of fields, as manifests have them.
+const (
+	keyEnv   = "env"
+	keyHosts = "hosts"
+	keyImage = "image"
+	keyPort  = "port"
+)
+
 const (
 	readName      = "{{ .metadata.name }}"
 	readNamespace = "{{ .metadata.namespace }}"
@@ -227,12 +235,12 @@ func (m *merging) isField(at place) bool {
 		return true
 	case len(m.present) > 1:
 		return false
-	case at.key == "image":
+	case at.key == keyImage:
 		return slices.Contains(at.words, "containers") || slices.Contains(at.words, "initContainers")
 	case at.path == "spec.replicas", at.path == "spec.minReplicas", at.path == "spec.maxReplicas":
 		return true
 	default:
-		return o.doc.Kind() == "Ingress" && (at.key == "host" || at.key == "hosts")
+		return o.doc.Kind() == "Ingress" && (at.key == "host" || at.key == keyHosts)
 	}
 }
 
@@ -259,7 +267,7 @@ func (m *merging) text(at place, texts []string) (string, bool) {
 
 // note remembers what was guessed in a text, and where a word that is spelled like the name was left.
 func (m *merging) note(at place, pieces []piece) {
-	if m.name == "" || at.path == "metadata.name" || at.key == labelInstance || at.key == "image" {
+	if m.name == "" || at.path == "metadata.name" || at.key == labelInstance || at.key == keyImage {
 		return
 	}
 	if slices.ContainsFunc(pieces, func(p piece) bool { return p.read == readName }) {
@@ -316,7 +324,7 @@ func (m *merging) readAt(at place, literal string, start int) (word, read string
 	switch {
 	case m.namespace != "" && isAt(literal, m.namespace, start) && strings.HasSuffix(literal[:start], ".") && isHost(literal[start+len(m.namespace):]):
 		return m.namespace, readNamespace
-	case m.name != "" && at.key != "image" && isAt(literal, m.name, start) && (isNamePlace(at) || m.isReference(literal, start)):
+	case m.name != "" && at.key != keyImage && isAt(literal, m.name, start) && (isNamePlace(at) || m.isReference(literal, start)):
 		return m.name, readName
 	default:
 		return "", ""
@@ -331,7 +339,7 @@ func isHost(rest string) bool {
 
 // isNamePlace says whether names stand in a place.
 func isNamePlace(at place) bool {
-	if at.path == "metadata.name" || strings.HasSuffix(strings.ToLower(at.key), "name") || at.key == "host" || at.key == "hosts" {
+	if at.path == "metadata.name" || strings.HasSuffix(strings.ToLower(at.key), "name") || at.key == "host" || at.key == keyHosts {
 		return true
 	}
 	return len(at.words) > 1 && slices.Contains([]string{"labels", "matchLabels", "selector"}, at.words[len(at.words)-2])

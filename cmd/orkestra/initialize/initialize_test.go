@@ -102,6 +102,11 @@ func TestAFolderIsNotOverwritten(t *testing.T) {
 	stdout, _, code := orkestra(t, "", "Website", "-o", dir)
 	g.Expect(code).To(BeZero())
 	g.Expect(stdout).To(Equal("wrote " + dir + "/crd.yaml\nwrote " + dir + "/role.yaml\nwrote " + dir + "/box.yaml\nwrote " + dir + "/resource.yaml\nwrote " + dir + "/expected.yaml\n"))
+	for name, mode := range map[string]os.FileMode{"box.yaml": 0o644, "resource.yaml": 0o600, "expected.yaml": 0o600} { // resources may hold secrets
+		info, err := os.Stat(filepath.Join(dir, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()&^0o022).To(Equal(mode), name)
+	}
 	box := filepath.Join(dir, "box.yaml")
 	g.Expect(os.Remove(filepath.Join(dir, "crd.yaml"))).To(Succeed())
 	g.Expect(os.WriteFile(box, []byte("mine"), 0o600)).To(Succeed())

@@ -301,7 +301,7 @@ $(BIN)/baseline: go.mod go.sum $(call gofiles,test/bench/baseline)
 	$(GO) build -ldflags '-s -w' -o $@ ./test/bench/baseline/manager
 
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
-FUZZ_TARGETS := cmd/orkestra:FuzzValidate cmd/orkestra/importer:FuzzImport engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
+FUZZ_TARGETS := cmd/orkestra:FuzzValidate cmd/orkestra/importer:FuzzImport cmd/orkestra/initialize:FuzzInit engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
 	engine/external:FuzzGuardURL engine/kinds:FuzzBuild engine/pipeline:FuzzCompile engine/pipeline:FuzzForEach engine/status:FuzzDesired \
 	engine/value:FuzzParsePath engine/web:FuzzQuestions engine/when:FuzzCEL engine/when:FuzzCondition controllers/center:FuzzPlans
 FUZZTIME ?= 10m

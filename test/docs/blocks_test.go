@@ -47,6 +47,8 @@ var fragments = map[string]func([]byte) error{
 	"docs/how-to/flux.md spec":                    elsewhere, // of Flux; test/gitops evaluates its expressions
 	"docs/how-to/flux.md status":                  strictly[map[string]apiextensionsv1.JSONSchemaProps](),
 	"docs/how-to/hooks.md spec":                   strictly[v1alpha1.OperatorBox](),
+	"docs/how-to/init.md logLevel":                strictly[map[string]apiextensionsv1.JSONSchemaProps](),
+	"docs/how-to/init.md manifest":                elsewhere, // cmd/orkestra/initialize
 	"docs/how-to/providers.md credentials":        strictly[struct{ Credentials v1alpha1.ProviderCredentials }](),
 	"docs/how-to/render.md external":              elsewhere, // cmd/orkestra
 	"docs/how-to/render.md providers":             elsewhere,

@@ -3,8 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,8 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	importcmd "github.com/orkspace/orkestra/cmd/orkestra/importer"
@@ -29,14 +25,7 @@ func (w *world) imported(ctx context.Context, text string) {
 	command.SetOut(&out)
 	command.SetErr(&notes)
 	Expect(command.ExecuteContext(ctx)).To(Succeed(), notes.String())
-	objects := utilyaml.NewYAMLOrJSONDecoder(&out, 4096)
-	for {
-		obj := &unstructured.Unstructured{}
-		err := objects.Decode(&obj.Object)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		Expect(err).NotTo(HaveOccurred())
+	for _, obj := range decoded(&out) {
 		Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
 	}
 }

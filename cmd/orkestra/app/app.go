@@ -22,6 +22,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/generate"
 	"github.com/orkspace/orkestra/cmd/orkestra/get"
 	"github.com/orkspace/orkestra/cmd/orkestra/importer"
+	"github.com/orkspace/orkestra/cmd/orkestra/initialize"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/cmd/orkestra/probe"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
@@ -95,7 +96,7 @@ func NewCommand(o Options) *cobra.Command {
 	root.AddCommand(actions.NewCommands(time.Now)...)
 	root.AddCommand(
 		audit.NewCommand(time.Now), drain.NewCommand(), events.NewCommand(time.Now), explain.NewCommand(o.Providers), generate.NewCommand(), get.NewCommand(time.Now),
-		importer.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), probe.NewCommand(), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
+		importer.NewCommand(o.Providers), initialize.NewCommand(o.Providers, time.Now), manager.NewCommand(o.Code, o.Providers), probe.NewCommand(), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
 		schema.NewCommand(), status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), ui.NewMCPCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(),
 		wait.NewCommand(time.Now), webhook.NewCommand(o.Providers),
 	)

@@ -96,9 +96,11 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		return fmt.Errorf("no %s and no %s in %s", katalog.Kind, kro.Kind, files.Spoken(f.files))
 	}
 	i := newImport(docs, given)
-	if err := i.compile(ctx, f.allowGranting, f.providers); err != nil {
+	compiled, err := i.Compile(ctx, draft.Options{CRDs: i.crds, GiveCRD: "give --crd", AllowGranting: f.allowGranting, Providers: f.providers})
+	if err != nil {
 		return exit.Failure(err)
 	}
+	i.notes = compiled.Notes
 	return i.print(out, notes)
 }
 
@@ -123,7 +125,7 @@ func newImport(docs, given []input.Document) *imported {
 		if crd := i.crds.Named(doc.Name()); doc.IsCRD() && crd != nil {
 			known = append(known, katalog.CRD{File: doc.File, CustomResourceDefinition: crd})
 		}
-		i.unreadable(doc)
+		i.Unreadable(doc)
 	}
 	for _, doc := range docs {
 		switch {
@@ -140,42 +142,20 @@ func newImport(docs, given []input.Document) *imported {
 	return i
 }
 
-// unreadable says what keeps a document from being read, or parts of it.
-func (i *imported) unreadable(doc input.Document) {
-	wrong := doc.Keys()
-	if doc.Wrong != nil {
-		wrong = []input.Mistake{*doc.Wrong}
-	}
-	for _, m := range wrong {
-		i.Remarks = append(i.Remarks, draft.Remark{File: doc.File, Line: m.Line, Path: m.Path, Message: m.Message, Wrong: true})
-	}
-}
-
 // distinct leaves out what has the name of something before it.
 func (i *imported) distinct() {
 	seen := map[string]*draft.Object{}
 	i.Objects = slices.DeleteFunc(i.Objects, func(o *draft.Object) bool {
-		id := kindOf(o) + "/" + nameOf(o)
+		id := o.Kind() + "/" + o.Name()
 		before, twice := seen[id]
 		if !twice {
 			seen[id] = o
 			return false
 		}
 		where := before.Source.Mistake(before.Origin("metadata.name"), "")
-		o.Fail("", o.Origin("metadata.name"), fmt.Sprintf("left out: %s:%d makes the %s %q, too", before.Source.File, where.Line, kindOf(o), nameOf(o)))
+		o.Fail("", o.Origin("metadata.name"), fmt.Sprintf("left out: %s:%d makes the %s %q, too", before.Source.File, where.Line, o.Kind(), o.Name()))
 		return true
 	})
-}
-
-func kindOf(o *draft.Object) string {
-	kind, _ := o.Content["kind"].(string)
-	return kind
-}
-
-func nameOf(o *draft.Object) string {
-	metadata, _ := o.Content["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }
 
 // print writes the objects, and to notes what there is to say about them.
@@ -191,7 +171,7 @@ func (i *imported) print(out, notes io.Writer) error {
 	if _, err := io.WriteString(notes, i.told()); err != nil {
 		return exit.Failure(fmt.Errorf("writing the remarks: %w", err))
 	}
-	if slices.ContainsFunc(i.Remarks, func(r draft.Remark) bool { return r.Wrong }) {
+	if i.Wrong() > 0 {
 		return exit.ErrNo
 	}
 	return nil
@@ -199,34 +179,11 @@ func (i *imported) print(out, notes io.Writer) error {
 
 // told is what there is to say, and a summary.
 func (i *imported) told() string {
-	var b strings.Builder
-	wrong := 0
-	for _, r := range i.Remarks {
-		b.WriteString(r.File)
-		if r.Line > 0 {
-			fmt.Fprintf(&b, ":%d", r.Line)
-		}
-		if r.Wrong {
-			wrong++
-			b.WriteString(": error")
-		}
-		for _, part := range []string{r.Subject, r.Path, r.Message} {
-			if part != "" {
-				b.WriteString(": " + output.Plain(part))
-			}
-		}
-		b.WriteString("\n")
-	}
-	for _, note := range i.notes {
-		b.WriteString("note: " + note + "\n")
-	}
 	boxes := 0
 	for _, o := range i.Objects {
-		if kindOf(o) != input.KindCRD {
+		if o.Kind() != input.KindCRD {
 			boxes++
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s: %s, %s\n", output.Count(boxes, "box", "boxes"), output.Count(len(i.Objects)-boxes, "CRD", "CRDs"),
-		output.Count(wrong, "error", "errors"), output.Count(len(i.Remarks)-wrong, "remark", "remarks"))
-	return b.String()
+	return i.Told(i.notes, output.Count(boxes, "box", "boxes"), output.Count(len(i.Objects)-boxes, "CRD", "CRDs"))
 }

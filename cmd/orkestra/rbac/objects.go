@@ -49,10 +49,24 @@ func (n need) objects() []runtime.Object {
 			TypeMeta: typeOf("RoleBinding"), ObjectMeta: n.meta(namespace), RoleRef: n.ref("Role"), Subjects: n.subjects(),
 		})
 	}
-	manager := &rbacv1.ClusterRole{TypeMeta: typeOf("ClusterRole"), ObjectMeta: n.meta(""), Rules: n.feeds}
-	manager.Name += "-manager"
-	manager.Labels = map[string]string{aggregated: "true"}
-	return append(objects, manager)
+	return append(objects, n.manager(n.feeds))
+}
+
+// manager is the role that gives the manager rules for the box.
+func (n need) manager(rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{TypeMeta: typeOf("ClusterRole"), ObjectMeta: n.meta(""), Rules: rules}
+	role.Name += "-manager"
+	role.Labels = map[string]string{aggregated: "true"}
+	return role
+}
+
+// OfManager gives the role by which the manager has the rights that a box without an account needs.
+func OfManager(box string, required []v1alpha1.RequiredRule) map[string]any {
+	rules := make([]rbacv1.PolicyRule, 0, len(required))
+	for i := range required {
+		rules = append(rules, required[i].PolicyRule)
+	}
+	return unique([]runtime.Object{need{box: box}.manager(rules)})[0]
 }
 
 // byNamespace gives the rules for all namespaces, and those of each that rules name.

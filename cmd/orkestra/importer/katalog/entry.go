@@ -25,7 +25,7 @@ type entry struct {
 
 // set writes a field of the box. What stands in operatorBox comes first, and counts.
 func (e *entry) set(name, from string, value any) {
-	at := below("spec", name)
+	at := draft.Below("spec", name)
 	if other, twice := e.from[name]; twice {
 		e.o.Note(at, from, fmt.Sprintf("left out: %s says it, too, and counts", other))
 		return
@@ -70,12 +70,12 @@ func (e *entry) fields(at string, object map[string]any) {
 		translate, own := translations[name]
 		switch {
 		case own:
-			translate(e, below(at, name), object[name])
+			translate(e, draft.Below(at, name), object[name])
 		case slices.Contains(same, name):
-			e.set(name, below(at, name), object[name])
+			e.set(name, draft.Below(at, name), object[name])
 		default:
 			known := slices.Concat(same, slices.Collect(maps.Keys(translations)))
-			e.o.Note("spec", below(at, name), noEquivalent(name, known))
+			e.o.Note("spec", draft.Below(at, name), noEquivalent(name, known))
 		}
 	}
 }
@@ -148,9 +148,9 @@ func (e *entry) crd(at string, content map[string]any, given []CRD) *CRD {
 // first gives a field of an entry, or else of its operatorBox, and its path.
 func first(at, name string, content, box map[string]any) (any, string) {
 	if v, is := box[name]; is && content[name] == nil {
-		return v, below(below(at, fieldBox), name)
+		return v, draft.Below(draft.Below(at, fieldBox), name)
 	}
-	return content[name], below(at, name)
+	return content[name], draft.Below(at, name)
 }
 
 // find gives the only one of which something holds; nil where there is none, or more than one.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 )
 
 // types takes the Go types of a resource. The rest says which CRD it is.
@@ -21,7 +23,7 @@ func (e *entry) types(at string, value any) {
 			typed[name] = object[name]
 		case "group", "version", "kind", "plural": // crd has read them
 		default:
-			e.o.Note("spec.crd", below(at, name), "left out: the CRD says it")
+			e.o.Note("spec.crd", draft.Below(at, name), "left out: the CRD says it")
 		}
 	}
 	if len(typed) > 0 {
@@ -49,9 +51,9 @@ func (e *entry) reconciler(at string, value any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if name == "default" {
-			e.standard(below(at, name), object[name])
+			e.standard(draft.Below(at, name), object[name])
 		} else {
-			e.code(name, below(at, name), object[name])
+			e.code(name, draft.Below(at, name), object[name])
 		}
 	}
 }
@@ -92,7 +94,7 @@ func (e *entry) dependsOn(at string, value any) {
 	case map[string]any:
 		list := []any{}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			e.o.Comes(fmt.Sprintf("spec.dependsOn[%d]", len(list)), below(at, name))
+			e.o.Comes(fmt.Sprintf("spec.dependsOn[%d]", len(list)), draft.Below(at, name))
 			on := map[string]any{"name": name}
 			if value[name] != nil {
 				on["condition"] = capital(value[name])
@@ -135,7 +137,7 @@ func (e *entry) normalize(at string, value any) {
 	for path, template := range object {
 		short := strings.TrimPrefix(path, "spec.")
 		paths[short] = template
-		e.o.Comes(below("spec.normalize.spec", short), below(at, path))
+		e.o.Comes(draft.Below("spec.normalize.spec", short), draft.Below(at, path))
 	}
 	e.set("normalize", at, map[string]any{"spec": paths})
 }
@@ -145,7 +147,7 @@ func rules(name string) translation {
 	return func(e *entry, at string, value any) {
 		if list, ok := value.([]any); ok {
 			value = map[string]any{"rules": list}
-			e.o.Comes(below("spec", name)+".rules", at)
+			e.o.Comes(draft.Below("spec", name)+".rules", at)
 		}
 		e.set(name, at, value)
 	}
@@ -176,7 +178,7 @@ func (e *entry) status(at string, value any) {
 	if ok && named {
 		list := []any{}
 		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			e.o.Comes(fmt.Sprintf("spec.status.fields[%d]", len(list)), below(at+".fields", path))
+			e.o.Comes(fmt.Sprintf("spec.status.fields[%d]", len(list)), draft.Below(at+".fields", path))
 			list = append(list, map[string]any{"path": path, "value": fields[path]})
 		}
 		object = maps.Clone(object)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 )
 
 // group translates a group of declarations.
@@ -11,10 +13,10 @@ func group(name string) translation {
 	return func(e *entry, at string, value any) {
 		object, ok := value.(map[string]any)
 		if !ok {
-			e.o.Fail(below("spec", name), at, "wanted an object from the plural of a kind to a list of declarations")
+			e.o.Fail(draft.Below("spec", name), at, "wanted an object from the plural of a kind to a list of declarations")
 			return
 		}
-		e.set(name, at, e.grouped(below("spec", name), at, object))
+		e.set(name, at, e.grouped(draft.Below("spec", name), at, object))
 	}
 }
 
@@ -26,14 +28,14 @@ func (e *entry) grouped(to, at string, object map[string]any) map[string]any {
 		switch {
 		case key == "when" || key == "anyOf":
 		case key == "external":
-			e.o.Note("spec.external", below(at, key), "moved to spec.external: calls are made before all groups")
-			each(external)(e, below(at, key), object[key])
+			e.o.Note("spec.external", draft.Below(at, key), "moved to spec.external: calls are made before all groups")
+			each(external)(e, draft.Below(at, key), object[key])
 		case !ok:
-			e.o.Fail(to, below(at, key), "wanted a list of declarations")
+			e.o.Fail(to, draft.Below(at, key), "wanted a list of declarations")
 		default:
 			declared := make([]any, len(list))
 			for i := range list {
-				declared[i] = e.declaration(below(to, key), fmt.Sprintf("%s[%d]", below(at, key), i), list[i], object)
+				declared[i] = e.declaration(draft.Below(to, key), fmt.Sprintf("%s[%d]", draft.Below(at, key), i), list[i], object)
 			}
 			out[key] = declared
 		}

@@ -71,7 +71,7 @@ func (t *translator) fail(path, message string) { t.d.Say(t.doc, t.subject, path
 func (t *translator) rest(at string, object map[string]any, known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, name) {
-			t.d.Say(t.doc, t.subject, below(at, name), noEquivalent(name, known), false)
+			t.d.Say(t.doc, t.subject, draft.Below(at, name), noEquivalent(name, known), false)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (t *translator) entries(crds any) {
 	switch crds := crds.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(crds)) {
-			t.entryAt(below(at, name), name, crds[name])
+			t.entryAt(draft.Below(at, name), name, crds[name])
 		}
 	case []any:
 		for i, item := range crds {
@@ -134,23 +134,11 @@ func (t *translator) entry(at, name string, content map[string]any) {
 	metadata["name"] = name
 	box, ok := content[fieldBox].(map[string]any)
 	if content[fieldBox] != nil && !ok {
-		o.Fail("spec", below(at, fieldBox), "wanted an object")
+		o.Fail("spec", draft.Below(at, fieldBox), "wanted an object")
 	}
-	e.fields(below(at, fieldBox), box)
+	e.fields(draft.Below(at, fieldBox), box)
 	e.fields(at, content)
 	if _, own := spec["finalizers"]; !own && t.finalizers != nil {
 		e.set("finalizers", "spec.finalizers", t.finalizers)
-	}
-}
-
-// below is the path of a field of what stands at a path.
-func below(at, name string) string {
-	switch {
-	case at == "":
-		return name
-	case strings.ContainsAny(name, ".[]/ "):
-		return at + "[" + name + "]"
-	default:
-		return at + "." + name
 	}
 }

@@ -26,15 +26,15 @@ func (g *graph) crd(o *draft.Object, schema map[string]any) {
 		switch name {
 		case "apiVersion", "kind", "group", "spec", fieldStatus, "types", "scope", "additionalPrinterColumns", "metadata":
 		case "validation":
-			o.Note("spec", below(atSchema, name), "left out: write it as a rule of the box, in spec.validation.rules, or of the CRD's schema")
+			o.Note("spec", draft.Below(atSchema, name), "left out: write it as a rule of the box, in spec.validation.rules, or of the CRD's schema")
 		default:
-			o.Note("spec", below(atSchema, name), noEquivalent(name))
+			o.Note("spec", draft.Below(atSchema, name), noEquivalent(name))
 		}
 	}
 	kind, version := text(schema["kind"]), text(schema["apiVersion"])
 	for field, written := range map[string]string{"kind": kind, "apiVersion": version} {
 		if written == "" {
-			o.Fail("spec", below(atSchema, field), "wanted a text")
+			o.Fail("spec", draft.Below(atSchema, field), "wanted a text")
 		}
 	}
 	of := text(schema["group"])
@@ -87,10 +87,7 @@ func (g *graph) version(o *draft.Object, name string, schema map[string]any) map
 	o.Comes(at+".schema.openAPIV3Schema.properties.spec", atSchema+".spec")
 	columns, ok := schema["additionalPrinterColumns"]
 	if !ok {
-		columns = []any{
-			map[string]any{"name": "Ready", fieldType: value.TypeString, "jsonPath": `.status.conditions[?(@.type=="Ready")].status`},
-			map[string]any{"name": "Age", fieldType: "date", "jsonPath": ".metadata.creationTimestamp"},
-		}
+		columns = draft.Columns()
 	}
 	o.Comes(at+".additionalPrinterColumns", atSchema+".additionalPrinterColumns")
 	return map[string]any{
@@ -109,22 +106,8 @@ func statusSchema(status any) map[string]any {
 	fields, _ := status.(map[string]any)
 	fields = maps.Clone(fields)
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return isOurs(name) })
-	out := shown(fields)
-	out[fieldDefault] = map[string]any{"observedGeneration": int64(-1)}
-	properties, _ := out["properties"].(map[string]any)
-	properties["observedGeneration"] = map[string]any{fieldType: "integer", "format": "int64"}
-	properties["conditions"] = map[string]any{
-		fieldType:                    "array",
-		"x-kubernetes-list-type":     "map",
-		"x-kubernetes-list-map-keys": []any{fieldType},
-		"items": map[string]any{
-			fieldType:                              value.TypeObject,
-			"required":                             []any{fieldType},
-			"properties":                           map[string]any{fieldType: map[string]any{fieldType: value.TypeString}},
-			"x-kubernetes-preserve-unknown-fields": true,
-		},
-	}
-	return out
+	properties, _ := shown(fields)["properties"].(map[string]any)
+	return draft.StatusSchema(properties)
 }
 
 // shown is the schema of fields whose types kro finds out: here they may be of any.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 )
 
 // declare makes the declarations, and the sources of what is read.
@@ -35,7 +37,7 @@ func (g *graph) declare() {
 
 // conditions translates includeWhen and readyWhen of a resource.
 func (g *graph) conditions(n *node) {
-	at := below(n.at, "includeWhen")
+	at := draft.Below(n.at, "includeWhen")
 	for i, text := range g.list(n.to, at, n.content["includeWhen"]) {
 		from := fmt.Sprintf("%s[%d]", at, i)
 		c, err := scope{g: g, n: n}.condition(text, from)
@@ -46,7 +48,7 @@ func (g *graph) conditions(n *node) {
 		}
 		n.include = append(n.include, c)
 	}
-	at = below(n.at, "readyWhen")
+	at = draft.Below(n.at, "readyWhen")
 	for i, text := range g.list(n.to, at, n.content["readyWhen"]) {
 		from := fmt.Sprintf("%s[%d]", at, i)
 		c, err := scope{g: g, n: n, object: true}.condition(text, from)
@@ -60,10 +62,10 @@ func (g *graph) conditions(n *node) {
 
 // source is what a resource refers to, as the box reads it.
 func (g *graph) source(n *node) map[string]any {
-	at := below(n.at, "externalRef")
+	at := draft.Below(n.at, "externalRef")
 	out := map[string]any{"name": n.name, "apiVersion": n.external["apiVersion"], "kind": n.external["kind"]}
 	if n.loop != nil {
-		g.box.Fail(n.to, below(n.at, "forEach"), "what is read has no loop: select several objects by their labels")
+		g.box.Fail(n.to, draft.Below(n.at, "forEach"), "what is read has no loop: select several objects by their labels")
 	}
 	metadata, _ := n.external["metadata"].(map[string]any)
 	selector := map[string]any{}
@@ -75,7 +77,7 @@ func (g *graph) source(n *node) map[string]any {
 	if labels, ok := metadata["selector"].(map[string]any); ok {
 		from := at + ".metadata.selector"
 		for _, field := range slices.Sorted(maps.Keys(labels)) {
-			value, _ := g.translate(scope{g: g, n: n}, labels[field], below(n.to+".selector", field), below(from, field))
+			value, _ := g.translate(scope{g: g, n: n}, labels[field], draft.Below(n.to+".selector", field), draft.Below(from, field))
 			selector[field] = value
 		}
 	}
@@ -97,7 +99,7 @@ func isOwnNamespace(text string) bool {
 
 // declaration is what makes the object of a resource.
 func (g *graph) declaration(n *node) map[string]any {
-	at := below(n.at, "template")
+	at := draft.Below(n.at, "template")
 	to := n.to + ".manifest"
 	s := scope{g: g, n: n}
 	if n.loop != nil {
@@ -105,7 +107,7 @@ func (g *graph) declaration(n *node) map[string]any {
 	}
 	for _, field := range []string{"apiVersion", "kind"} {
 		if written := text(n.template[field]); strings.Contains(written, "${") {
-			g.box.Fail(to, below(at, field), "the kind is to be written out: rights are derived from it")
+			g.box.Fail(to, draft.Below(at, field), "the kind is to be written out: rights are derived from it")
 		}
 	}
 	g.box.Comes(to, at)
@@ -120,7 +122,7 @@ func (g *graph) declaration(n *node) map[string]any {
 	}
 	if n.loop != nil {
 		out["forEach"] = n.forEach(g)
-		g.box.Comes(n.to+".forEach", below(n.at, "forEach"))
+		g.box.Comes(n.to+".forEach", draft.Below(n.at, "forEach"))
 	}
 	g.gates(n, out)
 	return out
@@ -175,10 +177,10 @@ func (g *graph) translate(s scope, value any, to, at string) (out any, ok bool) 
 		object := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if strings.Contains(name, "${") {
-				g.box.Fail(to, below(at, name), "left out: the name of a field is no expression; write the object as one expression")
+				g.box.Fail(to, draft.Below(at, name), "left out: the name of a field is no expression; write the object as one expression")
 				continue
 			}
-			g.leaf(s, object, name, value[name], to, below(at, name))
+			g.leaf(s, object, name, value[name], to, draft.Below(at, name))
 		}
 		return object, true
 	case []any:
@@ -210,7 +212,7 @@ func (s scope) base() string {
 }
 
 func (g *graph) leaf(s scope, object map[string]any, name string, value any, to, at string) {
-	if v, ok := g.translate(s, value, below(to, name), at); ok {
+	if v, ok := g.translate(s, value, draft.Below(to, name), at); ok {
 		object[name] = v
 	}
 }
@@ -232,7 +234,7 @@ func (g *graph) status(value any) {
 
 func (g *graph) shown(fields []any, path, at string, object map[string]any) []any {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		from := below(at, name)
+		from := draft.Below(at, name)
 		if path == "" && isOurs(name) {
 			g.box.Note("spec.status", from, "left out: the conditions Ready, Reconciling and Stalled say how a resource is")
 			continue

@@ -47,7 +47,7 @@ func Translate(d *draft.Draft, doc input.Document) {
 	g := &graph{box: box, spec: own, byID: map[string]*node{}}
 	for _, name := range slices.Sorted(maps.Keys(spec)) {
 		if name != "schema" && name != "resources" {
-			box.Note("spec", below("spec", name), noEquivalent(name))
+			box.Note("spec", draft.Below("spec", name), noEquivalent(name))
 		}
 	}
 	g.crd(crd, schema)
@@ -131,16 +131,4 @@ func capital(s string) string {
 func (g *graph) unknown(name string) error {
 	known := append(slices.Sorted(maps.Keys(g.byID)), schemaName)
 	return fmt.Errorf("nothing has the name %s%s", name, suggest.DidYouMean(name, known))
-}
-
-// below is the path of a field of what stands at a path.
-func below(at, name string) string {
-	switch {
-	case at == "":
-		return name
-	case strings.ContainsAny(name, ".[]/ "):
-		return at + "[" + name + "]"
-	default:
-		return at + "." + name
-	}
 }

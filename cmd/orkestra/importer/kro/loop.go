@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 )
 
 // loop is what a resource is made for.
@@ -31,7 +33,7 @@ var taken = append([]string{"item", "key", "index", "apiVersion", "kind", "metad
 
 // iterators reads the lists that a resource goes over; nil where one of them can't be read.
 func (g *graph) iterators(n *node) *loop {
-	at := below(n.at, "forEach")
+	at := draft.Below(n.at, "forEach")
 	list, ok := n.content["forEach"].([]any)
 	if !ok || len(list) == 0 {
 		g.box.Fail(n.to, at, "wanted a list of objects, each from a variable to a list")
@@ -50,7 +52,7 @@ func (g *graph) iterators(n *node) *loop {
 			if err == nil && l.binds(name) {
 				err = fmt.Errorf("the name %s is taken", name)
 			}
-			it.from = below(path, name)
+			it.from = draft.Below(path, name)
 			if err != nil {
 				g.box.Fail(n.to, it.from, err.Error())
 				return nil
@@ -123,7 +125,7 @@ func (n *node) forEach(g *graph) map[string]any {
 	l := n.loop
 	outside := scope{g: g, n: n}
 	if l.computed {
-		return map[string]any{"field": "values." + g.value(n.name+"Items", l.items(outside), below(n.at, "forEach"))}
+		return map[string]any{"field": "values." + g.value(n.name+"Items", l.items(outside), draft.Below(n.at, "forEach"))}
 	}
 	var loops []any
 	for _, it := range l.over {

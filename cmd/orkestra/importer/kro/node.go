@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
@@ -49,9 +50,9 @@ func (g *graph) read(resources any) {
 		case n.content == nil:
 			g.box.Fail(n.to, n.at, "wanted an object with id and template")
 		case !plainID.MatchString(n.id):
-			g.box.Fail(n.to, below(n.at, "id"), fmt.Sprintf("wanted a name of letters and digits, found %q", n.id))
+			g.box.Fail(n.to, draft.Below(n.at, "id"), fmt.Sprintf("wanted a name of letters and digits, found %q", n.id))
 		case g.byID[n.id] != nil:
-			g.box.Fail(n.to, below(n.at, "id"), fmt.Sprintf("%s has the id %q, too", g.byID[n.id].at, n.id))
+			g.box.Fail(n.to, draft.Below(n.at, "id"), fmt.Sprintf("%s has the id %q, too", g.byID[n.id].at, n.id))
 		case (n.template == nil) == (n.external == nil):
 			g.box.Fail(n.to, n.at, "wanted either template or externalRef, an object")
 		default:
@@ -75,7 +76,7 @@ func (g *graph) open(n *node) {
 		case "forEach":
 			n.loop = g.iterators(n)
 		default:
-			g.box.Note(n.to, below(n.at, name), noEquivalent(name))
+			g.box.Note(n.to, draft.Below(n.at, name), noEquivalent(name))
 		}
 	}
 	of := n.template
@@ -105,7 +106,7 @@ func (g *graph) nameAll() {
 		for n.name += "Object"; g.byID[n.name] != nil; {
 			n.name += "1"
 		}
-		g.box.Note(n.to, below(n.at, "id"), fmt.Sprintf("the id is %s here: %q is what templates call an object of that kind", n.name, n.id))
+		g.box.Note(n.to, draft.Below(n.at, "id"), fmt.Sprintf("the id is %s here: %q is what templates call an object of that kind", n.name, n.id))
 	}
 }
 

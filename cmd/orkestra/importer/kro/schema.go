@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/engine/suggest"
 	"github.com/orkspace/orkestra/engine/value"
 )
@@ -38,7 +39,7 @@ func anything() map[string]any {
 func (s *simple) object(at string, fields map[string]any) map[string]any {
 	properties, required, complete := map[string]any{}, []any{}, false
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		p := s.field(below(at, name), fields[name])
+		p := s.field(draft.Below(at, name), fields[name])
 		properties[name] = p.schema
 		_, standard := p.schema[fieldDefault]
 		complete = complete || standard

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 )
 
 // plainID is what a resource may be called.
@@ -144,7 +146,7 @@ func (s scope) text(text, base, from string) (string, error) {
 	var b strings.Builder
 	for _, p := range pieces {
 		if !p.cel {
-			b.WriteString(literal(p.text))
+			b.WriteString(draft.Literal(p.text))
 			continue
 		}
 		e, err := s.parse(p.text)

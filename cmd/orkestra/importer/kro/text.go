@@ -74,6 +74,3 @@ func quoted(text string, raw bool) int {
 	}
 	return -1
 }
-
-// literal writes text so that our templates take it as it is.
-func literal(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }

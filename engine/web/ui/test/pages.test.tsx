@@ -375,6 +375,13 @@ test("a box that works while its resources fail is in trouble, and not green", a
   assert.ok(location.search.includes("state=trouble"));
 });
 
+test("a line of the fleet says since when a box is not well", async () => {
+  answers.set("/fleet", { body: { ...fleet(), boxes: [{ ...fleet().boxes[0]!, state: "Pending", reason: "CRDMissing", message: "no CRD", since: minutesAgo(14) }] } });
+  show("/");
+  await until(() => document.querySelector("td.error p"), "the fleet");
+  assert.equal(document.querySelector("td.error p")!.textContent, "CRDMissing 14m no CRD");
+});
+
 test("of a box that has not run yet it is not said that it has no resources", async () => {
   const waiting = { ...fleet().boxes[0]!, name: "new", state: "Pending" as const, reason: "CompileFailed", message: "no", resources: { total: 0, ready: 0, waiting: 0, failing: 0 } };
   const none = { ...waiting, name: "none", state: "Healthy" as const, startedAt: minutesAgo(3) };

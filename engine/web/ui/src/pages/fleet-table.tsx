@@ -73,7 +73,7 @@ function Wrong({ of }: { of: Box }) {
   }
   return (
     <>
-      {(of.reason || of.message) && <p class="clamp" title={of.message}>{of.reason && <strong><Text of={of.reason} /></strong>} <Text of={without(of.message ?? "", failure)} /></p>}
+      {(of.reason || of.message) && <p class="clamp" title={of.message}>{of.reason && <strong><Text of={of.reason} /></strong>} {of.since && <><span class="muted"><Age of={of.since} /></span>{" "}</>}<Text of={without(of.message ?? "", failure)} /></p>}
       {failure && (
         <p class="clamp" title={failure.message}>
           <ResourceLink box={of.name} of={failure.resource} /> <span class="muted"><Age of={failure.time} /></span> <Text of={failure.message} />

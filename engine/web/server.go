@@ -107,8 +107,8 @@ func New(c Config) *Server {
 		Config: c, mux: http.NewServeMux(), streams: newStreams(), work: newWork(), files: all,
 		orders: newRates(c.Clock, rate{each: rateOrders, burst: burstOrders}, rate{}),
 	}
-	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
-	s.mux.HandleFunc("GET /api/v1/manager", s.manager)
+	s.mux.HandleFunc("GET /api/v1/fleet", asks(s, func(ctx context.Context) (*api.Fleet, error) { return s.Source.Fleet(ctx) }))
+	s.mux.HandleFunc("GET /api/v1/manager", asks(s, func(ctx context.Context) (*api.Manager, error) { return s.Source.Manager(ctx) }))
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/graph", s.graph)
 	s.mux.HandleFunc("GET /api/v1/boxes/{box}/dependencies", s.dependencies)
@@ -153,14 +153,6 @@ func secure(h http.Header) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
-func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
-	answer(s, w, r, func(ctx context.Context) (*api.Fleet, error) { return s.Source.Fleet(ctx) })
-}
-
-func (s *Server) manager(w http.ResponseWriter, r *http.Request) {
-	answer(s, w, r, func(ctx context.Context) (*api.Manager, error) { return s.Source.Manager(ctx) })
 }
 
 // session says who asks. On loopback that is who has started the server, and there is nothing to sign in to.
@@ -217,6 +209,11 @@ func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) fields(w http.ResponseWriter, r *http.Request) {
 	answer(s, w, r, func(context.Context) (*api.Fields, error) { return manual.Fields(r.PathValue("path")) })
+}
+
+// asks answers a question that has no parameters.
+func asks[T any](s *Server, ask func(ctx context.Context) (*T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { answer(s, w, r, ask) }
 }
 
 // answer writes what the source says as JSON, or why it can't.

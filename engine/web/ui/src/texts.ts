@@ -95,7 +95,7 @@ export const texts = {
     allWell: (boxes: number) => `${plural(boxes, "box", "boxes")}, none in trouble`,
     trouble: (bad: number, boxes: number) => `${count(bad)} of ${plural(boxes, "box", "boxes")} in trouble`,
     inTrouble: "In trouble",
-    failsWithin: ", but resources fail",
+    failsWithin: "but resources fail",
     policies: "An admission policy is not in force",
     policiesTodo: "Who may write boxes or objects may do more than they should. What to do:",
     filter: "Filters",

@@ -14,8 +14,8 @@ export const failsWithin = (b: Box) => b.state === "Healthy" && b.resources.fail
 /** toneOfBox is that of its state, unless resources fail in a box that works. */
 export const toneOfBox = (b: Box): Tone => (failsWithin(b) ? "bad" : toneOf(b.state));
 
-/** isUncounted says of a box that has not run yet that nobody has counted its resources. */
-export const isUncounted = (b: Box) => b.startedAt === undefined && b.resources.total <= 0;
+/** isUncounted says of a box that does not run yet, or of which nobody knows, that its resources were not counted. */
+export const isUncounted = (b: Box) => (b.state === "Pending" || b.state === "Unknown") && b.resources.total <= 0;
 
 /** isTrouble says of a box that it does not work, can't begin to, or has resources that fail. */
 export const isTrouble = (b: Box) => toneOf(b.state) === "bad" || b.resources.failing > 0 || (b.state === "Pending" && b.reason !== undefined && b.reason !== "Starting");

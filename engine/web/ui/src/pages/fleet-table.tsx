@@ -5,10 +5,10 @@ import { Age } from "../parts/age";
 import { CountsBar, CountsText, waitingOf } from "../parts/counts";
 import { BoxLink, ResourceLink } from "../parts/links";
 import { inWords, Spark } from "../parts/spark";
+import { StateMark } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
-import { BoxMark } from "./box-mark";
-import { isUncounted, toneOfBox, troubleOf, without } from "./fleet-order";
+import { failsWithin, isUncounted, toneOfBox, troubleOf, without } from "./fleet-order";
 
 const ids = ["state", "name", "error", "resources", "failures", "queue", "workers", "revision"] as const;
 const columns = ids.map((id) => ({
@@ -27,7 +27,10 @@ function BoxRow({ of }: { of: Box }) {
   const c = texts.fleet.columns;
   return (
     <Row tone={toneOfBox(of)}>
-      <Cell of="state" label={c.state}><BoxMark of={of} /></Cell>
+      <Cell of="state" label={c.state}>
+        <StateMark of={of.state} tone={toneOfBox(of)} />
+        {failsWithin(of) && <div class="under-line bad-text">{texts.fleet.failsWithin}</div>}
+      </Cell>
       <HeadCell of="name">
         <BoxLink of={of.name} />
         <div class="under-line"><Text of={of.kind ?? of.crd ?? ""} /></div>

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -153,14 +154,17 @@ func decoded(text io.Reader) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	objects := utilyaml.NewYAMLOrJSONDecoder(text, 4096)
 	for {
-		obj := &unstructured.Unstructured{}
-		err := objects.Decode(&obj.Object)
+		var raw runtime.RawExtension
+		err := objects.Decode(&raw)
 		if errors.Is(err, io.EOF) {
 			return out
 		}
 		Expect(err).NotTo(HaveOccurred())
-		if obj.Object != nil {
-			out = append(out, obj)
+		if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
+			continue // nothing between two separators
 		}
+		obj := &unstructured.Unstructured{} // reads whole numbers as the API server's answers have them
+		Expect(obj.UnmarshalJSON(raw.Raw)).To(Succeed())
+		out = append(out, obj)
 	}
 }

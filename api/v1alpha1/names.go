@@ -89,6 +89,10 @@ const (
 	AnnotationInstalledBy = GroupName + "/installed-by"
 	// AnnotationDrain, on the Lease of the leader, asks it to let go of everything before Orkestra is uninstalled.
 	AnnotationDrain = GroupName + "/drain"
+	// AnnotationWebAddress, on the Lease of the leader, is where other replicas reach the Control Center that it serves, as host:port.
+	AnnotationWebAddress = GroupName + "/web-address"
+	// AnnotationWebCertificate, on the Lease of the leader, is the SHA-256, in hexadecimal digits, of the certificate that it shows there.
+	AnnotationWebCertificate = GroupName + "/web-certificate"
 	// AnnotationLifeTime is how many seconds a Job that is made once stays when it has completed.
 	AnnotationLifeTime = GroupName + "/life-time"
 	// AnnotationLastAction holds, as JSON, what somebody did last to a resource or a box by the page of the manager: action, person, time. The

@@ -50,9 +50,10 @@ type Watch struct {
 	once    sync.Once
 	refused chan struct{} // closed when the Lease may not be read
 
-	mu    sync.Mutex // guards all below
-	word  string     // the value of the annotation; empty: there is none
-	since types.UID  // of the Lease that had the annotation; empty: none has
+	mu    sync.Mutex        // guards all below
+	word  string            // the value of the annotation; empty: there is none
+	since types.UID         // of the Lease that had the annotation; empty: none has
+	notes map[string]string // all annotations of the Lease; never written to
 }
 
 // NewWatch makes one that knows nothing until it is started. c asks who this process is. changed is called after each change of the
@@ -115,6 +116,7 @@ func (w *Watch) see(obj any) {
 	w.mu.Lock()
 	word, asked := lease.Annotations[v1alpha1.AnnotationDrain]
 	before := w.word
+	w.notes = lease.Annotations
 	switch {
 	case asked && word == "":
 		w.word, w.since = v1alpha1.True, lease.UID // an annotation without a value asks as well
@@ -128,6 +130,13 @@ func (w *Watch) see(obj any) {
 	if differs {
 		w.changed()
 	}
+}
+
+// Annotations are those of the Lease as it was last seen, for reading only; nil: it was not seen, or has none. The leader says there where it is reached.
+func (w *Watch) Annotations() map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.notes
 }
 
 // Draining says whether this process is to let go of everything, and waits until that is known. An annotation that another installation has

@@ -50,7 +50,17 @@ func leasesRequests() map[string]request {
 	held := lease("orkestra-leader", "orkestra-system", "", "holderIdentity: a")
 	taken := lease("orkestra-leader", "orkestra-system", "", "holderIdentity: b")
 	drained := lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/drain: 'true'}", "holderIdentity: a")
+	at := lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/web-address: '10.0.0.1:8444'}", "holderIdentity: a")
+	elsewhere := lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/web-address: '10.0.0.9:8444'}", "holderIdentity: a")
+	forged := lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/web-certificate: ab}", "holderIdentity: a")
 	return map[string]request{
+		"page put elsewhere":            {of: of, before: at, after: elsewhere, want: refused},
+		"page put somewhere":            {of: of, before: held, after: at, want: refused},
+		"page taken off":                {of: of, before: at, after: held, want: refused},
+		"certificate forged":            {of: of, before: held, after: forged, want: refused},
+		"made with a page":              {of: of, after: lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/web-address: a}", ""), want: refused},
+		"page put by the manager":       {who: managerUser, of: of, before: held, after: at},
+		"asked for a drain with a page": {of: of, before: at, after: lease("orkestra-leader", "orkestra-system", ", annotations: {orkestra.orkspace.io/web-address: '10.0.0.1:8444', orkestra.orkspace.io/drain: 'true'}", "holderIdentity: a")},
 		"taken":                         {of: of, before: held, after: taken, want: refused},
 		"made":                          {of: of, after: held, want: refused},
 		"made to ask for a drain":       {of: of, after: lease("orkestra-leader", "orkestra-system", "", "")},

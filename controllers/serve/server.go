@@ -37,6 +37,12 @@ type Options struct {
 	SignIn *signin.Options
 	// Tools are what language models may use. nil: nothing.
 	Tools *web.Tools
+	// AdvertiseHost is the name or address at which other replicas reach this process. Empty: that of Address, and none where it is all addresses.
+	AdvertiseHost string
+	// Place is told where that is. nil: nobody wants to know.
+	Place *Place
+	// Leader is asked what this process does not know while another one leads. nil: there is no other one.
+	Leader *Leader
 }
 
 // Server serves the page. It implements manager.Runnable.
@@ -45,6 +51,7 @@ type Server struct {
 	tls     *tls.Config
 	watcher *certwatcher.CertWatcher // nil: the certificate stays
 	pages   *web.Server
+	passing *passing // nil: there is no other replica
 	guard   http.Handler
 	log     logr.Logger
 	most    int // connections at the same time
@@ -75,25 +82,52 @@ func NewServer(o Options, source web.Source, actor web.Actor, tokens web.Tokens,
 		}
 		doors.SignIn = signs
 	}
-	s.guard = web.NewGuard(doors, s.pages)
-	if o.CertDir == "" {
+	s.guard = web.NewGuard(doors, s.answers())
+	return s, s.certify()
+}
+
+// answers are the pages of this process, with the leader's in front of them where there is another one.
+func (s *Server) answers() http.Handler {
+	if s.options.Leader == nil {
+		return s.pages
+	}
+	s.passing = newPassing(*s.options.Leader, s.pages, s.log)
+	return s.passing
+}
+
+// certify has the server show the certificate that is given, or one that it signs itself.
+func (s *Server) certify() error {
+	if s.options.CertDir == "" {
 		certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
 		if err != nil {
-			return nil, fmt.Errorf("signing a certificate for the page: %w", err)
+			return fmt.Errorf("signing a certificate for the page: %w", err)
 		}
 		pair, err := tls.X509KeyPair(certificate, key)
 		if err != nil {
-			return nil, fmt.Errorf("reading the certificate of the page: %w", err)
+			return fmt.Errorf("reading the certificate of the page: %w", err)
 		}
 		s.tls.Certificates = []tls.Certificate{pair}
-		return s, nil
+		return nil
 	}
-	watcher, err := certwatcher.New(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key"))
+	dir := s.options.CertDir
+	watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the page from %s: wanted tls.crt and tls.key there: %w", o.CertDir, err)
+		return fmt.Errorf("reading the certificate of the page from %s: wanted tls.crt and tls.key there: %w", dir, err)
 	}
 	s.watcher, s.tls.GetCertificate = watcher, watcher.GetCertificate
-	return s, nil
+	return nil
+}
+
+// leaf is the certificate that the server shows now; nil: none can be had.
+func (s *Server) leaf() []byte {
+	if s.watcher == nil {
+		return s.tls.Certificates[0].Certificate[0]
+	}
+	now, err := s.watcher.GetCertificate(nil)
+	if err != nil || len(now.Certificate) == 0 {
+		return nil
+	}
+	return now.Certificate[0]
 }
 
 // askForCertificates asks who connects for a certificate of one of the CAs of proxies, which browsers do not have. Who has none is no proxy.
@@ -117,6 +151,12 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("listening for the page at %s: %w", s.options.Address, err)
 	}
 	s.log.Info("Serving the Control Center", "address", listener.Addr().String())
+	if s.options.Place != nil {
+		s.options.Place.serves(advertised(s.options.AdvertiseHost, listener.Addr()), s.leaf)
+	}
+	if s.passing != nil {
+		defer s.passing.close()
+	}
 	said := slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelInfo)
 	//nolint:wrapcheck // it says what it did
 	return web.Serve(ctx, tls.NewListener(netutil.LimitListener(listener, s.most), s.tls), s.guard, said, func(ctx context.Context) {

@@ -36,6 +36,8 @@ type nothing struct{ web.Source }
 
 func (nothing) Subscribe(context.Context, func(api.Change)) {}
 
+func (nothing) Manager(context.Context) (*api.Manager, error) { return &api.Manager{}, nil }
+
 // nobody knows no token.
 type nobody struct{}
 
@@ -162,8 +164,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	g.Expect(second.Close()).To(Succeed())
 }
 
-// TestProxiesShowCertificates: who connects is asked for a certificate of the CA that is given, and who has none is no proxy.
-func TestProxiesShowCertificates(t *testing.T) {
+// proxyOf makes the certificate of a proxy that is its own CA, and a file with that CA.
+func proxyOf(t *testing.T) (file string, front tls.Certificate) {
+	t.Helper()
 	g := NewWithT(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -173,9 +176,16 @@ func TestProxiesShowCertificates(t *testing.T) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	g.Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(t.TempDir(), "ca.crt")
+	file = filepath.Join(t.TempDir(), "ca.crt")
 	g.Expect(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)).To(Succeed())
-	_, err = NewServer(Options{Proxy: &web.ProxyOptions{CAFile: file + ".not"}}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
+	return file, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestProxiesShowCertificates: who connects is asked for a certificate of the CA that is given, and who has none is no proxy.
+func TestProxiesShowCertificates(t *testing.T) {
+	g := NewWithT(t)
+	file, front := proxyOf(t)
+	_, err := NewServer(Options{Proxy: &web.ProxyOptions{CAFile: file + ".not"}}, nothing{}, nil, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("reading the CA of proxies")))
 
 	at := serving(t, Options{Proxy: &web.ProxyOptions{CAFile: file, Names: []string{"front"}, UserHeader: "X-User", GroupHeader: "X-Group"}}, func(*Server) {})
@@ -186,7 +196,7 @@ func TestProxiesShowCertificates(t *testing.T) {
 			if !shows {
 				return &tls.Certificate{}, nil
 			}
-			return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+			return &front, nil
 		}}}
 		defer transport.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+"/", nil)

@@ -106,7 +106,7 @@ func (s *Source) center(ctx context.Context) (*center.Center, error) {
 func (s *Source) manager(context.Context) api.Manager {
 	m := api.Manager{State: api.ManagerRunning}
 	if !s.Leading() {
-		m.Message = "A manager answers that does not lead, or not yet. What it shows of counts and failures is what the leader has written last"
+		m.Message = "A manager answers that does not lead, or not yet, and the one that leads could not be asked. What is shown of counts and failures is what the leader has written last"
 	}
 	return m
 }

@@ -254,6 +254,10 @@ func entryOf(ctx context.Context) entry {
 	return entry{}
 }
 
+// ShowsWhoAsks says whether a request, sent once more by somebody else, would still show who asks: by its token, its session, or because everybody
+// counts as one user. What a proxy says it shows by its own certificate.
+func ShowsWhoAsks(ctx context.Context) bool { return !entryOf(ctx).byProxy }
+
 // isStillIn asks whether who has sent a request would still be let in.
 func isStillIn(r *http.Request) bool {
 	e := entryOf(r.Context())

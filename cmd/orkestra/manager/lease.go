@@ -38,8 +38,8 @@ type leaderLock struct {
 }
 
 // newLeaderLock makes the lock, with a client and a connection of its own: however many requests of boxes wait for their turn,
-// or hang, the lease is renewed.
-func newLeaderLock(config *rest.Config, namespace string) (*leaderLock, error) {
+// or hang, the lease is renewed. where gives the annotations that say where the process serves the Control Center.
+func newLeaderLock(config *rest.Config, namespace string, where func() map[string]string) (*leaderLock, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the name of this machine: %w", err)
@@ -56,7 +56,7 @@ func newLeaderLock(config *rest.Config, namespace string) (*leaderLock, error) {
 	}
 	return &leaderLock{LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: drain.LeaseName},
-		Client:     client,
+		Client:     placed{LeasesGetter: client, where: where},
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}}, nil
 }

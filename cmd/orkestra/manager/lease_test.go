@@ -14,6 +14,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// nowhere is where a process serves the Control Center that does not.
+func nowhere() map[string]string { return nil }
+
 // TestTheLeaseHasAConnectionOfItsOwn: whatever else a process asks for, and however slowly that is answered, the lease is renewed.
 func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
@@ -41,7 +44,7 @@ func TestTheLeaseHasAConnectionOfItsOwn(t *testing.T) {
 	config := &rest.Config{Host: server.URL, QPS: 1, Burst: 1, TLSClientConfig: rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}}
-	lock, err := newLeaderLock(config, "orkestra-system")
+	lock, err := newLeaderLock(config, "orkestra-system", nowhere)
 	g.Expect(err).NotTo(HaveOccurred())
 	others, err := rest.HTTPClientFor(config)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -67,7 +70,7 @@ func TestProcessesAreToldApart(t *testing.T) {
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	var locks [2]resourcelock.Interface
 	for i := range locks {
-		lock, err := newLeaderLock(config, "a")
+		lock, err := newLeaderLock(config, "a", nowhere)
 		g.Expect(err).NotTo(HaveOccurred())
 		locks[i] = lock
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/drain"
+	"github.com/orkspace/orkestra/controllers/serve"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/hook"
 	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
@@ -52,6 +53,7 @@ type flags struct {
 	shutdownTimeout time.Duration
 	listFunctions   bool
 	web             web
+	place           serve.Place // where the Control Center is served, once it is
 
 	code      *hook.Registry
 	providers *provider.Registry
@@ -155,7 +157,7 @@ func (f *flags) newManager(config *rest.Config, logger logr.Logger) (mgr ctrl.Ma
 		mgr, err = makeManager(config, options)
 		return mgr, time.Now, err
 	}
-	lock, err := newLeaderLock(config, cluster.ManagerNamespace(f.namespace))
+	lock, err := newLeaderLock(config, cluster.ManagerNamespace(f.namespace), f.place.Annotations)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,6 +197,9 @@ func (f *flags) setup(mgr ctrl.Manager, renewed func() time.Time, tracer *tracin
 	var err error
 	if o.Web, err = f.web.options(); err != nil {
 		return err
+	}
+	if o.Web != nil {
+		o.Web.Place = &f.place
 	}
 	if o.EgressRules, err = f.egress.Rules(); err != nil {
 		return err

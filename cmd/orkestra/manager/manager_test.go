@@ -125,7 +125,7 @@ func TestOptionsOfTheManager(t *testing.T) {
 // Events about the lease are sent once there is somebody to send them.
 func TestEventsOfTheLease(t *testing.T) {
 	g := NewWithT(t)
-	lock, err := newLeaderLock(&rest.Config{Host: "https://127.0.0.1:1"}, "mine")
+	lock, err := newLeaderLock(&rest.Config{Host: "https://127.0.0.1:1"}, "mine", nowhere)
 	g.Expect(err).NotTo(HaveOccurred())
 	lock.RecordEvent("became leader") // nobody is told, and nothing breaks
 	recorder := events.NewFakeRecorder(1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/textproto"
+	"os"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 // web are the flags that say where the Control Center is served, and to whom.
 type web struct {
 	address, certDir, anonymous string
+	advertiseHost               string
 	groups, hosts               []string
 	proxy                       serveweb.ProxyOptions
 	oidc                        oidcFlags
@@ -44,6 +46,8 @@ func (w *web) bind(fs *pflag.FlagSet) {
 	w.flags = fs
 	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows and those who have signed in, as far as their RBAC lets them read; default: nowhere")
 	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
+	fs.StringVar(&w.advertiseHost, "web-advertise-host", os.Getenv("POD_IP"),
+		"name or address at which other replicas reach the Control Center of this one, so that they can ask it while it leads; default: POD_IP, else the host of --web-bind-address")
 	fs.StringSliceVar(&w.hosts, "web-hosts", nil,
 		"names, without ports, at which browsers reach the Control Center; others are refused where a browser shows by itself who asks; addresses and localhost need no name; repeatable")
 	fs.StringVar(&w.proxy.CAFile, "web-proxy-ca-file", "",
@@ -61,7 +65,7 @@ func (w *web) bind(fs *pflag.FlagSet) {
 // options checks the flags; nil: the Control Center is not served.
 func (w *web) options() (o *serve.Options, err error) {
 	if w.address == "" || w.address == "0" {
-		if said := w.given("web-cert-dir", "web-hosts", "web-proxy-", "web-oidc-", "web-session-", "web-anonymous-", "web-mcp"); said != "" {
+		if said := w.given("web-advertise-host", "web-cert-dir", "web-hosts", "web-proxy-", "web-oidc-", "web-session-", "web-anonymous-", "web-mcp"); said != "" {
 			return nil, fmt.Errorf("%s: found, but the Control Center is not served: name by --web-bind-address where", said)
 		}
 		return nil, nil //nolint:nilnil // it is served nowhere
@@ -74,7 +78,7 @@ func (w *web) options() (o *serve.Options, err error) {
 			return nil, fmt.Errorf("--web-hosts %q: wanted a name without a port, in small letters, such as orkestra.example.com", host)
 		}
 	}
-	o = &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
+	o = &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts, AdvertiseHost: w.advertiseHost}
 	if err := w.setProxy(o); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ func TestFlagsOfThePage(t *testing.T) {
 		"headers of nobody":   {[]string{"--web-bind-address=:1", "--web-proxy-user-header=X-U"}, nil, "name by --web-proxy-ca-file whose certificates they have"},
 		"no header":           {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=X G"}, nil, `--web-proxy-group-header "X G": wanted the name of a header`},
 		"one header for both": {[]string{"--web-bind-address=:1", "--web-proxy-ca-file=/ca", "--web-proxy-group-header=x-remote-user"}, nil, "wanted two headers"},
+		"other replicas":      {[]string{"--web-bind-address=:1", "--web-advertise-host=10.0.0.1"}, &serve.Options{Address: ":1", AdvertiseHost: "10.0.0.1"}, ""},
+		"replicas, nowhere":   {[]string{"--web-advertise-host=10.0.0.1"}, nil, "name by --web-bind-address where"},
 		"a folder, nowhere":   {[]string{"--web-cert-dir=/c", "--web-bind-address=0"}, nil, "name by --web-bind-address where"},
 		"language models":     {[]string{"--web-bind-address=:1", "--web-mcp"}, &serve.Options{Address: ":1", Tools: &serveweb.Tools{Version: version.Get().Version}}, ""},
 		"models that act":     {[]string{"--web-bind-address=:1", "--web-mcp", "--web-mcp-allow-actions"}, &serve.Options{Address: ":1", Tools: &serveweb.Tools{Actions: true, Version: version.Get().Version}}, ""},

@@ -1,0 +1,192 @@
+package serve
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/person"
+)
+
+// leading is another replica, and what it was asked.
+type leading struct {
+	*httptest.Server
+
+	asked chan *http.Request
+}
+
+func startLeading(t *testing.T, answer http.HandlerFunc) *leading {
+	t.Helper()
+	l := &leading{asked: make(chan *http.Request, 1)}
+	l.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.asked <- r
+		answer(w, r)
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+// notes are the annotations of a lease that it holds.
+func (l *leading) notes() map[string]string {
+	return map[string]string{v1alpha1.AnnotationWebAddress: l.Listener.Addr().String(), v1alpha1.AnnotationWebCertificate: fingerprint(l.Certificate().Raw)}
+}
+
+// asks passes a question on, and gives what comes back. The follower's own answer is "own".
+func asks(t *testing.T, l Leader, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	p := newPassing(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "own") }), logr.Discard())
+	t.Cleanup(p.close)
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+func question(path string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "https://page.example.com"+path, http.NoBody)
+	r.Header.Set("Authorization", "Bearer token")
+	return r
+}
+
+func follower(notes map[string]string) Leader {
+	return Leader{Leading: func() bool { return false }, Annotations: func() map[string]string { return notes }}
+}
+
+// TestTheLeaderAnswers: what it alone knows comes from it, asked as the follower was; all else the follower answers.
+func TestTheLeaderAnswers(t *testing.T) {
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "leader's") })
+	for path, want := range map[string]string{
+		"/api/v1/fleet": "leader's", "/api/v1/manager": "leader's", "/api/v1/boxes/shop": "leader's", "/api/v1/boxes/shop/resources/team-a/x": "leader's",
+		"/api/v1/boxes/shop/resources/-/x": "leader's",
+		"/api/v1/stream":                   "own", "/api/v1/boxes/shop/resources": "own", "/api/v1/boxes/shop/graph": "own", "/api/v1/session": "own", "/api/v1/fleet/x": "own",
+		"/": "own", "/boxes/shop": "own", "/auth/login": "own", "/api/v1/boxes/shop/resources/team-a/x/actions": "own", "/mcp": "own",
+	} {
+		t.Run(path, func(t *testing.T) {
+			g := NewWithT(t)
+			w := asks(t, follower(l.notes()), question(path+"?a=b"))
+			g.Expect(w.Body.String()).To(Equal(want))
+			if want == "own" {
+				g.Expect(l.asked).NotTo(Receive())
+				return
+			}
+			var asked *http.Request
+			g.Expect(l.asked).To(Receive(&asked))
+			g.Expect(asked.URL.RequestURI()).To(Equal(path + "?a=b"))
+			g.Expect(asked.Host).To(Equal("page.example.com"))
+			g.Expect(asked.Header.Get("Authorization")).To(Equal("Bearer token"))
+			g.Expect(asked.Header.Get(headerAsked)).To(Equal("true"))
+		})
+	}
+}
+
+// TestTheFollowerAnswers where the leader can't be asked, or does not know who asks.
+func TestTheFollowerAnswers(t *testing.T) {
+	l := startLeading(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "leader's") })
+	gone := startLeading(t, nil)
+	gone.Close()
+	with := func(notes map[string]string, change func(map[string]string)) map[string]string {
+		change(notes)
+		return notes
+	}
+	passedOn := question("/api/v1/fleet")
+	passedOn.Header.Set(headerAsked, "true")
+	posted := question("/api/v1/fleet")
+	posted.Method = http.MethodPost
+	for name, tc := range map[string]struct {
+		leader Leader
+		r      *http.Request
+	}{
+		"it leads itself":              {Leader{Leading: func() bool { return true }, Annotations: l.notes}, question("/api/v1/fleet")},
+		"nobody leads":                 {follower(nil), question("/api/v1/fleet")},
+		"without a certificate":        {follower(with(l.notes(), func(n map[string]string) { delete(n, v1alpha1.AnnotationWebCertificate) })), question("/api/v1/fleet")},
+		"with another certificate":     {follower(with(l.notes(), func(n map[string]string) { n[v1alpha1.AnnotationWebCertificate] = fingerprint([]byte("x")) })), question("/api/v1/fleet")},
+		"with an address that is none": {follower(with(l.notes(), func(n map[string]string) { n[v1alpha1.AnnotationWebAddress] = "a b/c" })), question("/api/v1/fleet")},
+		"gone":                         {follower(gone.notes()), question("/api/v1/fleet")},
+		"passed on once":               {follower(l.notes()), passedOn},
+		"an order":                     {follower(l.notes()), posted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(asks(t, tc.leader, tc.r).Body.String()).To(Equal("own"))
+			g.Expect(l.asked).NotTo(Receive(), "nothing of who asks has left")
+		})
+	}
+	for code, want := range map[int]string{200: "leader's", 403: "leader's", 404: "leader's", 401: "own", 421: "own", 429: "own", 500: "own", 503: "own"} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			g := NewWithT(t)
+			refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, "leader's") })
+			w := asks(t, follower(refuses.notes()), question("/api/v1/fleet"))
+			g.Expect(w.Body.String()).To(Equal(want))
+			if want != "own" {
+				g.Expect(w.Code).To(Equal(code))
+			}
+		})
+	}
+}
+
+// TestWhatAProxySaysStays: a proxy shows its certificate to the replica that it asks, and that one can't show it to the leader.
+func TestWhatAProxySaysStays(t *testing.T) {
+	g := NewWithT(t)
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "leader's") })
+	file, proxy := proxyOf(t)
+	who := &person.Person{Name: "everybody"}
+	at := serving(t, Options{Anonymous: who, Proxy: &web.ProxyOptions{CAFile: file, UserHeader: "X-Remote-User", GroupHeader: "X-Remote-Group"}, Leader: new(follower(l.notes()))}, func(*Server) {})
+	asked := func(change func(*http.Request), certificates ...tls.Certificate) {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}
+		defer transport.CloseIdleConnections()
+		g.Eventually(func(g Gomega) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+"/api/v1/manager", http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			change(r)
+			response, err := transport.RoundTrip(r)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(response.Body.Close()).To(Succeed())
+			g.Expect(response.StatusCode).NotTo(Equal(http.StatusForbidden))
+		}).Should(Succeed())
+	}
+	asked(func(r *http.Request) { r.Header.Set("X-Remote-User", "ann") }, proxy)
+	g.Expect(l.asked).NotTo(Receive())
+	asked(func(*http.Request) {})
+	g.Expect(l.asked).To(Receive())
+}
+
+// TestThePlaceOnTheLease is the address at which others reach a process, with the certificate that it shows there.
+func TestThePlaceOnTheLease(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect((&Place{}).Annotations()).To(BeNil(), "nothing is served yet")
+	place := &Place{}
+	at := serving(t, Options{Place: place, AdvertiseHost: "pod.example.com"}, func(*Server) {})
+	g.Eventually(place.Annotations).ShouldNot(BeNil())
+	_, port, err := net.SplitHostPort(at)
+	g.Expect(err).NotTo(HaveOccurred())
+	said := place.Annotations()
+	g.Expect(said).To(HaveKeyWithValue(v1alpha1.AnnotationWebAddress, "pod.example.com:"+port))
+	c, err := tls.Dial("tcp", at, &tls.Config{InsecureSkipVerify: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(c.Close()).To(Succeed()) }()
+	g.Expect(said).To(HaveKeyWithValue(v1alpha1.AnnotationWebCertificate, fingerprint(c.ConnectionState().PeerCertificates[0].Raw)))
+	place.serves("a:1", func() []byte { return nil })
+	g.Expect(place.Annotations()).To(BeNil(), "its certificate can't be had")
+}
+
+func TestAdvertisedAddresses(t *testing.T) {
+	for _, tc := range []struct{ host, listens, want string }{
+		{"", "127.0.0.1:1", "127.0.0.1:1"}, {"", "[::]:1", ""}, {"", "0.0.0.0:1", ""}, {"10.0.0.1", "[::]:1", "10.0.0.1:1"}, {"fd00::1", "[::]:1", "[fd00::1]:1"},
+		{"a", "no address", ""},
+	} {
+		NewWithT(t).Expect(advertised(tc.host, named(tc.listens))).To(Equal(tc.want), "%v", tc)
+	}
+}
+
+// named is an address as it is written.
+type named string
+
+func (named) Network() string  { return "tcp" }
+func (n named) String() string { return string(n) }

@@ -79,6 +79,9 @@ var _ = Describe("The Lease of the leader", func() {
 		Expect(operator.client.Delete(ctx, held.DeepCopy())).To(refusedBy("leases", message))
 		Expect(operator.mark(ctx, held.DeepCopy(), "annotations", v1alpha1.AnnotationDrain, "true")).To(Succeed())
 		Expect(operator.mark(ctx, held.DeepCopy(), "annotations", v1alpha1.AnnotationDrain, "")).To(Succeed())
+		for _, of := range []string{v1alpha1.AnnotationWebAddress, v1alpha1.AnnotationWebCertificate} {
+			Expect(operator.mark(ctx, held.DeepCopy(), "annotations", of, "evil")).To(refusedBy("leases", message))
+		}
 
 		By("the manager")
 		me := &user{name: managerAccount, client: as(managerAccount)}

@@ -2,7 +2,7 @@ package serve
 
 import (
 	"crypto/tls"
-	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +42,7 @@ func (l *leading) notes() map[string]string {
 // asks passes a question on, and gives what comes back. The follower's own answer is "own".
 func asks(t *testing.T, l Leader, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
-	p := newPassing(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "own") }), logr.Discard())
+	p := newPassing(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "own") }), logr.Discard())
 	t.Cleanup(p.close)
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r)
@@ -61,7 +61,7 @@ func follower(notes map[string]string) Leader {
 
 // TestTheLeaderAnswers: what it alone knows comes from it, asked as the follower was; all else the follower answers.
 func TestTheLeaderAnswers(t *testing.T) {
-	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "leader's") })
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "leader's") })
 	for path, want := range map[string]string{
 		"/api/v1/fleet": "leader's", "/api/v1/manager": "leader's", "/api/v1/boxes/shop": "leader's", "/api/v1/boxes/shop/resources/team-a/x": "leader's",
 		"/api/v1/boxes/shop/resources/-/x": "leader's",
@@ -88,7 +88,7 @@ func TestTheLeaderAnswers(t *testing.T) {
 
 // TestTheFollowerAnswers where the leader can't be asked, or does not know who asks.
 func TestTheFollowerAnswers(t *testing.T) {
-	l := startLeading(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "leader's") })
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "leader's") })
 	gone := startLeading(t, nil)
 	gone.Close()
 	with := func(notes map[string]string, change func(map[string]string)) map[string]string {
@@ -121,7 +121,10 @@ func TestTheFollowerAnswers(t *testing.T) {
 	for code, want := range map[int]string{200: "leader's", 403: "leader's", 404: "leader's", 401: "own", 421: "own", 429: "own", 500: "own", 503: "own"} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			g := NewWithT(t)
-			refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, "leader's") })
+			refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(code)
+				_, _ = io.WriteString(w, "leader's")
+			})
 			w := asks(t, follower(refuses.notes()), question("/api/v1/fleet"))
 			g.Expect(w.Body.String()).To(Equal(want))
 			if want != "own" {
@@ -134,7 +137,7 @@ func TestTheFollowerAnswers(t *testing.T) {
 // TestWhatAProxySaysStays: a proxy shows its certificate to the replica that it asks, and that one can't show it to the leader.
 func TestWhatAProxySaysStays(t *testing.T) {
 	g := NewWithT(t)
-	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "leader's") })
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "leader's") })
 	file, proxy := proxyOf(t)
 	who := &person.Person{Name: "everybody"}
 	at := serving(t, Options{Anonymous: who, Proxy: &web.ProxyOptions{CAFile: file, UserHeader: "X-Remote-User", GroupHeader: "X-Remote-Group"}, Leader: new(follower(l.notes()))}, func(*Server) {})

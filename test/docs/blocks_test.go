@@ -42,22 +42,22 @@ func elsewhere(text []byte) error {
 
 // fragments are blocks that are part of something: the page and the first key of each, and how it is judged.
 var fragments = map[string]func([]byte) error{
-	"docs/how-to/argocd.md data":                  elsewhere, // test/gitops and test/manifests
-	"docs/how-to/control-center.md staticClients": elsewhere, // of Dex
-	"docs/how-to/flux.md spec":                    elsewhere, // of Flux; test/gitops evaluates its expressions
-	"docs/how-to/flux.md status":                  strictly[map[string]apiextensionsv1.JSONSchemaProps](),
-	"docs/how-to/hooks.md spec":                   strictly[v1alpha1.OperatorBox](),
-	"docs/how-to/init.md logLevel":                strictly[map[string]apiextensionsv1.JSONSchemaProps](),
-	"docs/how-to/init.md manifest":                elsewhere, // cmd/orkestra/initialize
-	"docs/how-to/providers.md credentials":        strictly[struct{ Credentials v1alpha1.ProviderCredentials }](),
-	"docs/how-to/render.md external":              elsewhere, // cmd/orkestra
-	"docs/how-to/render.md providers":             elsewhere,
-	"docs/how-to/render.md webhook":               elsewhere,
-	"docs/how-to/revisions.md spec":               strictly[v1alpha1.OperatorBox](),
-	"docs/how-to/webhooks.md webhook":             strictly[v1alpha1.HookSpec](),
-	"docs/operations.md external-allow":           func(text []byte) error { _, err := external.ParseEgressRules(text); return err },
-	"docs/operations/tracing.md receivers":        elsewhere, // of the OpenTelemetry Collector
-	"docs/start.md serviceAccountRef":             strictly[v1alpha1.OperatorBoxSpec](),
+	"docs/how-to/argocd.md data":               elsewhere, // test/gitops and test/manifests
+	"docs/how-to/flux.md spec":                 elsewhere, // of Flux; test/gitops evaluates its expressions
+	"docs/how-to/flux.md status":               strictly[map[string]apiextensionsv1.JSONSchemaProps](),
+	"docs/how-to/hooks.md spec":                strictly[v1alpha1.OperatorBox](),
+	"docs/how-to/init.md logLevel":             strictly[map[string]apiextensionsv1.JSONSchemaProps](),
+	"docs/how-to/init.md manifest":             elsewhere, // cmd/orkestra/initialize
+	"docs/how-to/providers.md credentials":     strictly[struct{ Credentials v1alpha1.ProviderCredentials }](),
+	"docs/how-to/render.md external":           elsewhere, // cmd/orkestra
+	"docs/how-to/render.md providers":          elsewhere,
+	"docs/how-to/render.md webhook":            elsewhere,
+	"docs/how-to/revisions.md spec":            strictly[v1alpha1.OperatorBox](),
+	"docs/how-to/webhooks.md webhook":          strictly[v1alpha1.HookSpec](),
+	"docs/how-to/sign-in-dex.md staticClients": elsewhere, // of Dex
+	"docs/operations.md external-allow":        func(text []byte) error { _, err := external.ParseEgressRules(text); return err },
+	"docs/operations/tracing.md receivers":     elsewhere, // of the OpenTelemetry Collector
+	"docs/start.md serviceAccountRef":          strictly[v1alpha1.OperatorBoxSpec](),
 }
 
 // judge knows what blocks without a box are judged by.

@@ -34,13 +34,17 @@ func TestTheRightsOfThePage(t *testing.T) {
 	t.Fatalf("there is no %T of the page", rbacv1.ClusterRole{})
 }
 
-// TestTheValuesOfTheGuide: the chart takes what the page's guide shows.
-func TestTheValuesOfTheGuide(t *testing.T) {
+// TestTheValuesOfTheGuides: the chart takes what the guides to the page show.
+func TestTheValuesOfTheGuides(t *testing.T) {
 	g := NewWithT(t)
-	guide, err := os.ReadFile("../../docs/how-to/control-center.md")
-	g.Expect(err).NotTo(HaveOccurred())
-	shown := regexp.MustCompile("(?s)```yaml\n(web:\n.*?)```").FindAllStringSubmatch(string(guide), -1)
-	g.Expect(len(shown)).To(BeNumerically(">", 5))
+	var shown [][]string
+	for _, name := range []string{"control-center", "sign-in", "sign-in-dex", "sign-in-keycloak", "sign-in-entra-id"} {
+		guide, err := os.ReadFile("../../docs/how-to/" + name + ".md")
+		g.Expect(err).NotTo(HaveOccurred())
+		values := regexp.MustCompile("(?s)```yaml\n(web:\n.*?)```").FindAllStringSubmatch(string(guide), -1)
+		g.Expect(values).NotTo(BeEmpty(), name)
+		shown = append(shown, values...)
+	}
 	for _, one := range shown {
 		values, err := yaml.YAMLToJSON([]byte(one[1]))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -77,7 +81,8 @@ func TestWhoReachesThePage(t *testing.T) {
 	g.Expect(policy.Spec.Ingress[0].Ports[0].Port.String()).To(Equal("metrics"))
 	g.Expect(policy.Spec.Ingress[0].From).To(BeEmpty())
 	g.Expect(policy.Spec.Ingress[1].Ports[0].Port.String()).To(Equal("web"))
-	g.Expect(policy.Spec.Ingress[1].From).To(HaveExactElements(HaveField("NamespaceSelector.MatchLabels", HaveKeyWithValue("a", "b"))))
+	g.Expect(policy.Spec.Ingress[1].From).To(HaveExactElements(HaveField("NamespaceSelector.MatchLabels", HaveKeyWithValue("a", "b")),
+		HaveField("PodSelector.MatchLabels", HaveKeyWithValue("app.kubernetes.io/component", "manager"))), "and other replicas")
 	container := only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0]
 	g.Expect(container.Ports).To(ContainElement(And(HaveField("Name", "web"), HaveField("ContainerPort", BeEquivalentTo(9443)))))
 	alone := only[networkingv1.NetworkPolicy](t, helm(t, "metrics.enabled=false", "web.enabled=true", "networkPolicy.enabled=true"), "NetworkPolicy")

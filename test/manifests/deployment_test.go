@@ -2,6 +2,7 @@ package manifests_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,11 @@ func TestDeployment(t *testing.T) {
 				Name:      "POD_NAMESPACE",
 				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
 			}))
+			if strings.HasPrefix(name, "chart") { // kustomize serves no page
+				g.Expect(container.Env).To(ContainElement(corev1.EnvVar{
+					Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}},
+				}), "where other replicas reach this one")
+			}
 			g.Expect(container.Resources.Requests).To(HaveKey(corev1.ResourceCPU))
 			g.Expect(container.Resources.Limits).To(HaveKey(corev1.ResourceMemory))
 			g.Expect(container.Env).To(ContainElement(corev1.EnvVar{

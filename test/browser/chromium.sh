@@ -13,9 +13,11 @@ apt update
 apt install --yes --reinstall --no-install-recommends --download-only chromium fonts-dejavu-core
 for package in "$folder"/archives/*.deb; do dpkg-deb --extract "$package" "$folder/root"; done
 rm -rf "$folder/archives" "$folder/lists" "$folder"/*.bin
+# Some packages keep libraries in a folder of their own, whose absolute path stands in those that need them.
+libraries=$(find "$folder/root/usr/lib/$(uname -m)-linux-gnu" "$folder/root/lib/$(uname -m)-linux-gnu" -name 'lib*.so*' -exec dirname {} + 2>/dev/null | sort -u | paste -sd: -)
 cat >"$folder/chromium.new" <<EOF
 #!/bin/sh
-export LD_LIBRARY_PATH="$folder/root/usr/lib/$(uname -m)-linux-gnu:$folder/root/lib/$(uname -m)-linux-gnu"
+export LD_LIBRARY_PATH="$libraries"
 export XDG_DATA_DIRS="$folder/root/usr/share:/usr/share"
 exec "$folder/root/usr/lib/chromium/chromium" "\$@"
 EOF

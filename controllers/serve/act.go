@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -119,9 +120,21 @@ func (a *Actor) Return(ctx context.Context, box, revision string) (*api.Return, 
 	return h.Return(ctx, box, revision)
 }
 
+// errFollows refuses an order where this process may not write.
+var errFollows = apierrors.NewServiceUnavailable("Nothing was done: the replica that has answered does not lead, so that it may not write, and the one that leads could not be asked, " +
+	"or a proxy has said who asks, which can't be passed on. Try again in a moment")
+
+// writing gives what acts for the one who asks, where this process may write.
+func (a *Actor) writing(ctx context.Context) (*act.Hand, error) {
+	if !a.source.Leading() {
+		return nil, errFollows
+	}
+	return a.hand(ctx)
+}
+
 // ActOnBox implements web.Actor.
 func (a *Actor) ActOnBox(ctx context.Context, box string, action api.ActionName, order api.Order) (*api.Done, error) {
-	h, err := a.hand(ctx)
+	h, err := a.writing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +143,7 @@ func (a *Actor) ActOnBox(ctx context.Context, box string, action api.ActionName,
 
 // ActOnResource implements web.Actor.
 func (a *Actor) ActOnResource(ctx context.Context, box, namespace, name string, action api.ActionName, order api.Order) (*api.Done, error) {
-	h, err := a.hand(ctx)
+	h, err := a.writing(ctx)
 	if err != nil {
 		return nil, err
 	}

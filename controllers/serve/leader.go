@@ -1,18 +1,23 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/web"
@@ -26,10 +31,14 @@ type Leader struct {
 	Annotations func() map[string]string
 }
 
-// How long the leader may take: to be reached, and to begin its answer. Somebody waits for it who could have the follower's own.
+// How long the leader may take: to be reached, and to begin its answer. Somebody waits for it who could have the follower's own. After that it is left
+// alone for a while, so that the next ones do not wait as well.
 const (
 	reachTimeout  = time.Second
 	answerTimeout = 5 * time.Second
+	leftAlone     = 15 * time.Second
+	// maxPassed is how long a body may be that is passed on: it is kept, for the follower's own answer. The pages bound it further.
+	maxPassed = 1 << 20 // bytes
 	// idlePeers is how many connections to the leader are kept open, and idleTimeout for how long.
 	idlePeers   = 4
 	idleTimeout = time.Minute
@@ -39,20 +48,25 @@ const (
 // to and fro.
 const headerAsked = "Orkestra-Passed-On"
 
-// passing has the leader answer what it alone knows: queue, workers, and what it remembers of reconciles. It passes on the question as it came, with
-// what says who asks, so that the leader lets in and shows what it would if it had been asked itself. Where the leader can't be asked, this process answers from what
-// it knows, which says so.
+// passing has the leader answer what it alone knows: queue, workers, and what it remembers of reconciles; and do what people ask for, since it alone
+// writes. It passes on the question as it came, with what says who asks, so that the leader lets in and shows what it would if it had been asked itself.
+// Where the leader can't be asked, this process answers from what it knows, which says so.
 type passing struct {
 	leader Leader
 	own    http.Handler
+	clock  clock.PassiveClock
 	log    logr.Logger
 	proxy  *httputil.ReverseProxy
 	client *http.Transport
+
+	mu    sync.Mutex // guards all below
+	alone place      // that did not answer
+	until time.Time  // it is left alone
 }
 
 // newPassing makes one in front of a process's own answers.
-func newPassing(l Leader, own http.Handler, log logr.Logger) *passing {
-	p := &passing{leader: l, own: own, log: log}
+func newPassing(l Leader, own http.Handler, clk clock.PassiveClock, log logr.Logger) *passing {
+	p := &passing{leader: l, own: own, clock: clk, log: log}
 	p.client = &http.Transport{
 		DialTLSContext: p.dial, ResponseHeaderTimeout: answerTimeout, MaxIdleConns: idlePeers, MaxIdleConnsPerHost: idlePeers, IdleConnTimeout: idleTimeout,
 		DisableCompression: true, // it is passed on as it is
@@ -67,8 +81,20 @@ func (p *passing) close() { p.client.CloseIdleConnections() }
 // place is where the leader serves the page.
 type place struct{ address, certificate string }
 
-// placeKey is that of the leader's place in the context of a question.
-type placeKey struct{}
+// passed is what belongs to a question that is passed on.
+type passed struct {
+	place
+
+	body []byte
+}
+
+// passedKey is its key in the context of the question.
+type passedKey struct{}
+
+func passedOf(ctx context.Context) passed {
+	of, _ := ctx.Value(passedKey{}).(passed)
+	return of
+}
 
 // ServeHTTP implements http.Handler.
 func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -77,46 +103,80 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.own.ServeHTTP(w, r)
 		return
 	}
-	p.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, at)))
+	body, whole := kept(r)
+	if !whole {
+		p.own.ServeHTTP(w, r) // it refuses what is too long
+		return
+	}
+	ctx := context.WithValue(r.Context(), passedKey{}, passed{place: at, body: body})
+	p.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// where is the leader; false: this process leads, or nobody knows.
+// kept reads the body of a question, which can be read again then; false: it is longer than any that is answered, or can't be read.
+func kept(r *http.Request) (body []byte, whole bool) {
+	if r.ContentLength == 0 {
+		return nil, true
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxPassed+1))
+	rest := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	return body, err == nil && len(body) <= maxPassed
+}
+
+// where is the leader; false: this process leads, nobody knows, or it is left alone.
 func (p *passing) where() (place, bool) {
 	if p.leader.Leading() {
 		return place{}, false
 	}
 	said := p.leader.Annotations()
 	at := place{address: said[v1alpha1.AnnotationWebAddress], certificate: said[v1alpha1.AnnotationWebCertificate]}
-	return at, at.address != "" && at.certificate != ""
+	return at, at.address != "" && at.certificate != "" && !p.isLeftAlone(at)
 }
 
-// isLeaders says whether a question is for what the leader alone knows: the fleet, the manager, a box, or a resource.
+// isLeftAlone says whether a leader has not answered lately.
+func (p *passing) isLeftAlone(at place) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return at == p.alone && p.clock.Now().Before(p.until)
+}
+
+// leaveAlone has a leader that did not answer not asked for a while.
+func (p *passing) leaveAlone(at place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alone, p.until = at, p.clock.Now().Add(leftAlone)
+}
+
+// isLeaders says whether a question is for the leader: for what it alone knows (the fleet, the manager, a box, a resource, what the tools for language
+// models ask), or an order.
 func isLeaders(r *http.Request) bool {
+	path, ofAPI := strings.CutPrefix(r.URL.Path, "/api/v1/")
+	if !ofAPI {
+		return r.URL.Path == web.ToolsPath
+	}
+	parts := strings.Split(path, "/")
+	if parts[0] == "boxes" && r.Method == http.MethodPost {
+		return slices.Contains(parts, "actions")
+	}
 	if r.Method != http.MethodGet {
 		return false
 	}
-	path, ok := strings.CutPrefix(r.URL.Path, "/api/v1/")
-	if !ok {
-		return false
-	}
-	if path == "fleet" || path == "manager" {
-		return true
-	}
-	parts := strings.Split(path, "/")
-	return parts[0] == "boxes" && (len(parts) == 2 || len(parts) == 5 && parts[2] == "resources")
+	return path == "fleet" || path == "manager" || parts[0] == "boxes" && (len(parts) == 2 || len(parts) == 5 && parts[2] == "resources")
 }
 
 // rewrite sends a question to the leader. Its header Host stays: it is what the leader checks as well.
 func rewrite(r *httputil.ProxyRequest) {
-	at, _ := r.In.Context().Value(placeKey{}).(place)
-	r.SetURL(&url.URL{Scheme: "https", Host: at.address})
+	r.SetURL(&url.URL{Scheme: "https", Host: passedOf(r.In.Context()).address})
 	r.Out.Host = r.In.Host
 	r.Out.Header.Set(headerAsked, "true")
 }
 
 // dial connects to the leader, and to nobody else: it shows the certificate whose hash is on the Lease.
 func (p *passing) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	at, _ := ctx.Value(placeKey{}).(place)
+	at := passedOf(ctx)
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
@@ -132,11 +192,14 @@ func (p *passing) dial(ctx context.Context, network, address string) (net.Conn, 
 	return dialer.DialContext(ctx, network, address) //nolint:wrapcheck // instead says what it was for
 }
 
+// errRefused is the error of a leader that has answered, and not the question.
+var errRefused = errors.New("it does not answer this")
+
 // isAnswer refuses what a leader says that does not know who asks, or is about to end: the follower's own answer is better.
 func isAnswer(r *http.Response) error {
 	switch code := r.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusMisdirectedRequest, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
-		return fmt.Errorf("it answers %s", r.Status)
+		return fmt.Errorf("%w: %s", errRefused, r.Status)
 	}
 	return nil
 }
@@ -147,5 +210,10 @@ func (p *passing) instead(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody waits any more
 	}
 	p.log.V(1).Info("The leader was not asked: this process answers by itself", "path", r.URL.Path, "error", err.Error())
+	of := passedOf(r.Context())
+	if !errors.Is(err, errRefused) {
+		p.leaveAlone(of.place)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(of.body))
 	p.own.ServeHTTP(w, r)
 }

@@ -2,14 +2,19 @@ package serve
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/web"
@@ -42,7 +47,7 @@ func (l *leading) notes() map[string]string {
 // asks passes a question on, and gives what comes back. The follower's own answer is "own".
 func asks(t *testing.T, l Leader, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
-	p := newPassing(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "own") }), logr.Discard())
+	p := newPassing(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "own") }), clock.RealClock{}, logr.Discard())
 	t.Cleanup(p.close)
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r)
@@ -66,7 +71,7 @@ func TestTheLeaderAnswers(t *testing.T) {
 		"/api/v1/fleet": "leader's", "/api/v1/manager": "leader's", "/api/v1/boxes/shop": "leader's", "/api/v1/boxes/shop/resources/team-a/x": "leader's",
 		"/api/v1/boxes/shop/resources/-/x": "leader's",
 		"/api/v1/stream":                   "own", "/api/v1/boxes/shop/resources": "own", "/api/v1/boxes/shop/graph": "own", "/api/v1/session": "own", "/api/v1/fleet/x": "own",
-		"/": "own", "/boxes/shop": "own", "/auth/login": "own", "/api/v1/boxes/shop/resources/team-a/x/actions": "own", "/mcp": "own",
+		"/": "own", "/boxes/shop": "own", "/auth/login": "own", "/api/v1/boxes/shop/resources/team-a/x/actions": "own", "/mcp": "leader's",
 	} {
 		t.Run(path, func(t *testing.T) {
 			g := NewWithT(t)
@@ -86,6 +91,92 @@ func TestTheLeaderAnswers(t *testing.T) {
 	}
 }
 
+// sent is a question or an order with a body.
+func sent(path, body string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "https://page.example.com"+path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer token")
+	return r
+}
+
+// TestTheLeaderActs: orders and calls of tools go to the leader as they came, and the follower gets them whole where it does not answer.
+func TestTheLeaderActs(t *testing.T) {
+	read := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(append([]byte(r.Method+" "), body...))
+	}
+	l := startLeading(t, read)
+	refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	long := strings.Repeat("x", maxPassed)
+	for path, want := range map[string]bool{
+		"/api/v1/boxes/shop/actions/suspend": true, "/api/v1/boxes/shop/resources/team-a/x/actions/pause": true, "/mcp": true,
+		"/api/v1/compile": false, "/api/v1/boxes/shop": false,
+	} {
+		for _, body := range []string{"an order", "", long} {
+			t.Run(fmt.Sprint(path, len(body)), func(t *testing.T) {
+				g := NewWithT(t)
+				p := newPassing(follower(l.notes()), http.NotFoundHandler(), clock.RealClock{}, logr.Discard())
+				t.Cleanup(p.close)
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, sent(path, body))
+				if !want {
+					g.Expect(w.Code).To(Equal(http.StatusNotFound))
+					return
+				}
+				g.Expect(<-l.asked).NotTo(BeNil())
+				g.Expect(w.Body.String() == "POST "+body).To(BeTrue())
+
+				p.leader = follower(refuses.notes())
+				p.own = http.HandlerFunc(read)
+				w = httptest.NewRecorder()
+				p.ServeHTTP(w, sent(path, body))
+				g.Expect(<-refuses.asked).NotTo(BeNil())
+				g.Expect(w.Body.String() == "POST "+body).To(BeTrue(), "the follower reads it again")
+			})
+		}
+	}
+	t.Run("what is longer than any answer", func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPassing(follower(l.notes()), http.HandlerFunc(read), clock.RealClock{}, logr.Discard())
+		t.Cleanup(p.close)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, sent("/mcp", long+"y"))
+		g.Expect(l.asked).NotTo(Receive())
+		g.Expect(w.Body.Len()).To(Equal(len("POST ")+len(long)+1), "the follower has it whole")
+	})
+}
+
+// TestALeaderThatDoesNotAnswerIsLeftAlone for a while, so that one alone waits for it; one that answers is not.
+func TestALeaderThatDoesNotAnswerIsLeftAlone(t *testing.T) {
+	g := NewWithT(t)
+	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	notes, clk := l.notes(), clocktesting.NewFakePassiveClock(time.Now())
+	p := newPassing(follower(notes), http.NotFoundHandler(), clk, logr.Discard())
+	t.Cleanup(p.close)
+	reached := func() bool {
+		p.ServeHTTP(httptest.NewRecorder(), question("/api/v1/fleet"))
+		select {
+		case <-l.asked:
+			return true
+		default:
+			return false
+		}
+	}
+	g.Expect(reached()).To(BeTrue())
+	g.Expect(reached()).To(BeTrue(), "it has answered")
+	right := notes[v1alpha1.AnnotationWebCertificate]
+	notes[v1alpha1.AnnotationWebCertificate] = fingerprint([]byte("x"))
+	p.client.CloseIdleConnections()
+	g.Expect(reached()).To(BeFalse())
+	_, asked := p.where()
+	g.Expect(asked).To(BeFalse())
+	clk.SetTime(clk.Now().Add(leftAlone))
+	_, asked = p.where()
+	g.Expect(asked).To(BeTrue())
+	g.Expect(reached()).To(BeFalse())
+	notes[v1alpha1.AnnotationWebCertificate] = right
+	g.Expect(reached()).To(BeTrue(), "another one is asked at once")
+}
+
 // TestTheFollowerAnswers where the leader can't be asked, or does not know who asks.
 func TestTheFollowerAnswers(t *testing.T) {
 	l := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "leader's") })
@@ -97,8 +188,6 @@ func TestTheFollowerAnswers(t *testing.T) {
 	}
 	passedOn := question("/api/v1/fleet")
 	passedOn.Header.Set(headerAsked, "true")
-	posted := question("/api/v1/fleet")
-	posted.Method = http.MethodPost
 	for name, tc := range map[string]struct {
 		leader Leader
 		r      *http.Request
@@ -110,7 +199,6 @@ func TestTheFollowerAnswers(t *testing.T) {
 		"with an address that is none": {follower(with(l.notes(), func(n map[string]string) { n[v1alpha1.AnnotationWebAddress] = "a b/c" })), question("/api/v1/fleet")},
 		"gone":                         {follower(gone.notes()), question("/api/v1/fleet")},
 		"passed on once":               {follower(l.notes()), passedOn},
-		"an order":                     {follower(l.notes()), posted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -82,16 +82,16 @@ func NewServer(o Options, source web.Source, actor web.Actor, tokens web.Tokens,
 		}
 		doors.SignIn = signs
 	}
-	s.guard = web.NewGuard(doors, s.answers())
+	s.guard = web.NewGuard(doors, s.answers(clk))
 	return s, s.certify()
 }
 
 // answers are the pages of this process, with the leader's in front of them where there is another one.
-func (s *Server) answers() http.Handler {
+func (s *Server) answers(clk clock.PassiveClock) http.Handler {
 	if s.options.Leader == nil {
 		return s.pages
 	}
-	s.passing = newPassing(*s.options.Leader, s.pages, s.log)
+	s.passing = newPassing(*s.options.Leader, s.pages, clk, s.log)
 	return s.passing
 }
 

@@ -29,7 +29,7 @@ func mostOf(r *http.Request) int64 {
 	switch {
 	case r.Method != http.MethodPost:
 		return 0
-	case questions[r.URL.Path], r.URL.Path == toolsPath:
+	case questions[r.URL.Path], r.URL.Path == ToolsPath:
 		return maxQuestion
 	case strings.HasPrefix(r.URL.Path, "/api/v1/boxes/") && strings.Contains(r.URL.Path, "/actions/"):
 		return maxOrder

@@ -130,7 +130,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // needsSomebody says whether a path is for those alone who are let in, also where people sign in: what says something of the cluster is.
-func needsSomebody(path string) bool { return strings.HasPrefix(path, "/api/") || path == toolsPath }
+func needsSomebody(path string) bool { return strings.HasPrefix(path, "/api/") || path == ToolsPath }
 
 // open serves what needs nobody: the sign-in, and the files of the page, which say nothing of the cluster.
 func (g *Guard) open(w http.ResponseWriter, r *http.Request) {

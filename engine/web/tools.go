@@ -24,8 +24,8 @@ type Tools struct {
 	Version string
 }
 
-// toolsPath is where tools are called.
-const toolsPath = "/mcp"
+// ToolsPath is where language models call tools, by a POST.
+const ToolsPath = "/mcp"
 
 // sessionHeader names a session of the protocol.
 const sessionHeader = "Mcp-Session-Id"
@@ -40,7 +40,7 @@ const (
 // offer adds the path of tools.
 func offer(s *Server) {
 	if s.Tools == nil {
-		s.mux.HandleFunc(toolsPath, func(w http.ResponseWriter, _ *http.Request) {
+		s.mux.HandleFunc(ToolsPath, func(w http.ResponseWriter, _ *http.Request) {
 			turnAway(w, s.Clock, &refusal{status: http.StatusNotFound, why: noTools})
 		})
 		return
@@ -50,7 +50,7 @@ func offer(s *Server) {
 		c.Actor = toolOrders{s}
 	}
 	answers := mcp.NewHandler(c, s.Log)
-	s.mux.HandleFunc(toolsPath, func(w http.ResponseWriter, r *http.Request) {
+	s.mux.HandleFunc(ToolsPath, func(w http.ResponseWriter, r *http.Request) {
 		if refused := readMessage(w, r, s.Clock); refused != nil {
 			turnAway(w, s.Clock, refused)
 			return

@@ -31,7 +31,7 @@ var _ = Describe("The page of several replicas", func() {
 		w.website(ctx, "shop", `{image: first, replicas: 1}`)
 		w.settled(ctx, "shop")
 		rules := []string{"operatorboxes", "crdhealths"}
-		w.grant(ctx, "reader", "", to(ours, rules[0], "get", "list"), to(ours, rules[1], "get", "list"), to(w.group, "websites", "get", "list"))
+		w.grant(ctx, "reader", "", to(ours, rules[0], "get", "list"), to(ours, rules[1], "get", "list"), to(w.group, "websites", "get", "list", "patch", "pause"))
 		w.grant(ctx, "stranger", "", to("", "configmaps", "list"))
 		reader, stranger := centerAs(pages["b"], w.tokenOf(ctx, "reader")), centerAs(pages["b"], w.tokenOf(ctx, "stranger"))
 		reader.answers(ctx, http.StatusOK)
@@ -63,12 +63,27 @@ var _ = Describe("The page of several replicas", func() {
 		Expect(centerAs(pages["b"], "").ask(ctx, Default, "fleet", &refused)).To(Equal(http.StatusUnauthorized))
 		Expect(b.wrote(0)).To(BeEmpty(), "a follower writes nothing")
 
+		By("doing what somebody asks a follower for")
+		var done api.Done
+		shop := func() map[string]string {
+			return w.get(ctx, Default, "shop").GetAnnotations()
+		}
+		order := api.Order{UID: string(w.get(ctx, Default, "shop").GetUID())}
+		Expect(reader.post(ctx, resource+"/actions/pause", order, &done)).To(Equal(http.StatusOK), done.Message)
+		Expect(shop()).To(HaveKeyWithValue(v1alpha1.AnnotationPaused, "true"))
+		Expect(shop()[v1alpha1.AnnotationLastAction]).To(ContainSubstring(":reader"))
+		Eventually(func() int { return reader.post(ctx, resource+"/actions/resume", order, &done) }).WithContext(ctx).Should(Equal(http.StatusOK), "its cache follows")
+		Expect(b.wrote(0)).To(BeEmpty(), "the leader has")
+
 		By("being asked while the leader hangs")
 		a.Signal(syscall.SIGSTOP)
 		DeferCleanup(func() { a.Signal(syscall.SIGCONT) })
 		var m api.Manager
 		Expect(reader.ask(ctx, Default, "manager", &m)).To(Equal(http.StatusOK))
 		Expect(m.Message).To(Or(BeEmpty(), HavePrefix("A manager answers that does not lead")), "or b leads by now")
+		if m.Message != "" {
+			Expect(reader.post(ctx, resource+"/actions/pause", order, &refused)).To(Or(Equal(http.StatusServiceUnavailable), Equal(http.StatusOK)), refused.Detail)
+		}
 
 		By("leading itself")
 		b.leads(ctx)

@@ -49,7 +49,7 @@ type Ports struct {
 	// Revisions of a box.
 	Revisions func(ctx context.Context, box string) ([]appsv1.ControllerRevision, error)
 	// Events about some objects of a namespace, the newest first, and a sentence where there may be more.
-	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) (events []api.Event, note string, err error)
+	Events func(ctx context.Context, namespace string, about About) (events []api.Event, note string, err error)
 	// Granted says whether the account of a box has a right; the zero account is the manager. The error says why that is not known.
 	Granted func(ctx context.Context, account identity.Account, box string, right access.Right) (bool, error)
 	// Steps are what those of a box's reconciles did, in no order, and since when or why not that is known.

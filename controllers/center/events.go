@@ -3,15 +3,11 @@ package center
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,11 +43,11 @@ func NewEvents(reader client.Reader, clk clock.PassiveClock) *Events {
 	return &Events{reader: reader, kept: answers.New[string, found](clk, maxResources, listTimeout)}
 }
 
-// Of gives the events about some objects of a namespace, the newest first, and a sentence where there may be more.
-func (e *Events) Of(ctx context.Context, namespace string, objects map[types.UID]bool) (events []api.Event, note string, err error) {
+// Of gives the events about some objects of a namespace, with the warnings about Pods of workloads among them, the newest first, and a sentence where there may be more.
+func (e *Events) Of(ctx context.Context, namespace string, about About) (events []api.Event, note string, err error) {
 	namespace = EventNamespace(namespace)
-	all, err := e.kept.Get(ctx, keyOf(namespace, objects), func(ctx context.Context) (found, time.Duration, error) {
-		listed, err := e.list(ctx, namespace, objects)
+	all, err := e.kept.Get(ctx, namespace+"/"+about.key(), func(ctx context.Context) (found, time.Duration, error) {
+		listed, err := e.list(ctx, namespace, about)
 		return listed, listLife, err // what fails is not asked for more often than what does not
 	})
 	if err != nil {
@@ -63,23 +59,14 @@ func (e *Events) Of(ctx context.Context, namespace string, objects map[types.UID
 	return slices.Clone(all.events), note, nil
 }
 
-// keyOf tells a set of objects from others: who sees other children of a resource sees other events.
-func keyOf(namespace string, objects map[types.UID]bool) string {
-	sum := sha256.New()
-	for _, uid := range slices.Sorted(maps.Keys(objects)) {
-		_, _ = sum.Write([]byte(uid + "\n")) // it never fails
-	}
-	return namespace + "/" + hex.EncodeToString(sum.Sum(nil))
-}
-
-func (e *Events) list(ctx context.Context, namespace string, objects map[types.UID]bool) (found, error) {
+func (e *Events) list(ctx context.Context, namespace string, about About) (found, error) {
 	var list corev1.EventList
 	if err := e.reader.List(ctx, &list, client.InNamespace(namespace), client.Limit(maxListed)); err != nil {
 		return found{}, fmt.Errorf("listing events in namespace %q: %w", namespace, err)
 	}
 	out := found{events: []api.Event{}, cut: list.Continue != ""}
 	for i := range list.Items {
-		if objects[list.Items[i].InvolvedObject.UID] {
+		if about.Has(&list.Items[i]) {
 			out.events = append(out.events, EventOf(&list.Items[i]))
 		}
 	}

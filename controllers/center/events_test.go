@@ -3,6 +3,7 @@ package center
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestEventsAreListedOnceForWhatSomebodySees(t *testing.T) {
 		},
 	}).Build()
 	events := NewEvents(reader, clk)
-	both, one := map[types.UID]bool{"mine": true, "child": true}, map[types.UID]bool{"mine": true}
+	both, one := About{UIDs: map[types.UID]bool{"mine": true, "child": true}}, About{UIDs: map[types.UID]bool{"mine": true}}
 	for range 3 {
 		all, note, err := events.Of(t.Context(), "shop", both)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -90,10 +91,39 @@ func TestListedEventsAreBounded(t *testing.T) {
 		},
 	}).Build()
 	for _, more = range []string{"", "token"} {
-		listed, err := NewEvents(reader, clocktesting.NewFakePassiveClock(beginning)).list(t.Context(), "shop", map[types.UID]bool{"mine": true})
+		listed, err := NewEvents(reader, clocktesting.NewFakePassiveClock(beginning)).list(t.Context(), "shop", About{UIDs: map[types.UID]bool{"mine": true}})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(listed.cut).To(Equal(more != ""))
 		g.Expect(listed.events).To(HaveLen(maxShown))
 		g.Expect(cap(listed.events)).To(BeNumerically("<", 2*maxShown), "the rest is not kept behind them")
 	}
+}
+
+// TestWarningsOfPods: what keeps a workload from getting ready is said of its Pods, which no cache has.
+func TestWarningsOfPods(t *testing.T) {
+	about := About{UIDs: map[types.UID]bool{}, Workloads: []Workload{
+		{"Deployment", "web"}, {"StatefulSet", "db"}, {"DaemonSet", "log"}, {"Job", "load"}, {"CronJob", "tidy"}, {"ReplicaSet", "old"}, {"ConfigMap", "text"},
+	}}
+	for of, want := range map[string]bool{
+		"Pod/web-5d8f7c9b6d-x2x7k": true, "ReplicaSet/web-5d8f7c9b6d": true, "Pod/db-0": true, "Pod/db-12": true, "Pod/log-x2x7k": true, "Pod/load-x2x7k": true, "Pod/load-3-x2x7k": true,
+		"Job/tidy-29384756": true, "Pod/tidy-29384756-x2x7k": true, "Pod/old-x2x7k": true,
+		"Pod/web-api-5d8f7c9b6d-x2x7k": false, "Pod/web-x2x7k": false, "Pod/web": false, "Pod/webs-5d8f7c9b6d-x2x7k": false, "Service/web-5d8f7c9b6d": false, "Pod/db-x2x7k": false,
+		"Pod/text-x2x7k": false, "Pod/another-5d8f7c9b6d-x2x7k": false, "ReplicaSet/db-0": false, "Pod/web-5d8f7c9b6d-x2x7k-more": false,
+	} {
+		kind, name, _ := strings.Cut(of, "/")
+		event := &corev1.Event{Type: corev1.EventTypeWarning, InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name, UID: "theirs"}}
+		NewWithT(t).Expect(about.Has(event)).To(Equal(want), of)
+		event.Type = corev1.EventTypeNormal
+		NewWithT(t).Expect(about.Has(event)).To(BeFalse(), "what goes well is noise")
+	}
+}
+
+// TestWhoSeesAnotherChildSeesOtherEvents: what is kept for one is not for another.
+func TestWhoSeesAnotherChildSeesOtherEvents(t *testing.T) {
+	uids := map[types.UID]bool{"a": true}
+	keys := map[string]bool{}
+	for _, about := range []About{{}, {UIDs: uids}, {UIDs: uids, Workloads: []Workload{{"Deployment", "web"}}}, {UIDs: uids, Workloads: []Workload{{"Job", "web"}}}} {
+		keys[about.key()] = true
+	}
+	NewWithT(t).Expect(keys).To(HaveLen(4))
 }

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/inspect"
@@ -37,13 +36,7 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 	}
 	out := resourceOf(found, live, box)
 	out.History = c.Cycles(ctx, boxName, namespace, name)
-	objects := map[types.UID]bool{live.GetUID(): true}
-	for _, d := range found.Declarations {
-		if child := d.Child(); child != nil {
-			objects[child.GetUID()] = true
-		}
-	}
-	if out.Events, out.EventsNote, err = c.Events(ctx, namespace, objects); err != nil {
+	if out.Events, out.EventsNote, err = c.Events(ctx, namespace, AboutResource(found)); err != nil {
 		out.EventsNote = "Events are not known: " + err.Error()
 	}
 	out.Snapshots = c.snapshots(ctx, box, live)

@@ -133,11 +133,16 @@ func (r *Resource) notKnown(err error) {
 	r.Notes = append(r.Notes, "What the box declares is not known: "+oneLine(err.Error()))
 }
 
-// notServed says that the box is not ready. It is why nothing is known of a resource whose own status does not say how it stands, where nothing runs.
+// notServed says that the box is not ready. It is why nothing is known of a resource whose own status does not say how it stands: nothing runs, or what
+// does is not the box as it is now. A box that is Degraded does run, and comes to each resource.
 func (r *Resource) notServed(box *v1alpha1.OperatorBox, ready *metav1.Condition, noPlan bool) {
 	said := ready.Reason + ": " + oneLine(ready.Message)
-	if noPlan && r.Reason == reasonUnseen {
-		r.Reason, r.Message = reasonNotRunning, fmt.Sprintf("OperatorBox %q does not run: %s", box.Name, said)
+	if r.Reason == reasonUnseen && (noPlan || ready.Reason != v1alpha1.ReasonDegraded) {
+		how := "is not ready"
+		if noPlan {
+			how = "does not run"
+		}
+		r.Reason, r.Message = reasonNotRunning, fmt.Sprintf("OperatorBox %q %s: %s", box.Name, how, said)
 		return
 	}
 	r.Notes = append(r.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s", box.Name, said))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/engine/access"
@@ -38,11 +37,11 @@ func (r *reader) revisions(ctx context.Context, box string) ([]appsv1.Controller
 }
 
 // events lists those about some objects, for a person who may list events there.
-func (r *reader) events(ctx context.Context, namespace string, objects map[types.UID]bool) ([]api.Event, string, error) {
+func (r *reader) events(ctx context.Context, namespace string, about center.About) ([]api.Event, string, error) {
 	if err := r.allowed(ctx, person.Right{Verb: verbList, Resource: "events", Namespace: center.EventNamespace(namespace)}); err != nil {
 		return []api.Event{}, "", err
 	}
-	return r.source.events.Of(ctx, namespace, objects)
+	return r.source.events.Of(ctx, namespace, about)
 }
 
 // granted says whether the account of a box has a right, or the manager where it names none. Who may read the box may know: its conditions say what is

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/engine/history"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
@@ -45,7 +46,7 @@ func TestWhatIsListedIsForThoseWhoMay(t *testing.T) {
 	elsewhere.Namespace = "shop"
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "e"}, InvolvedObject: corev1.ObjectReference{Kind: "Website", Name: "web", UID: "mine"}}
 	w, lists := countingLists(t, revision, elsewhere, event)
-	mine := map[types.UID]bool{"mine": true}
+	mine := center.About{UIDs: map[types.UID]bool{"mine": true}}
 	w.reviews.may = func(string) bool { return false }
 	_, err := w.revisions(t.Context(), "web")
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())

@@ -74,8 +74,9 @@ func NewCommand(now func() time.Time) *cobra.Command {
 
 // subject is what the events are about.
 type subject struct {
+	center.About
+
 	namespace string
-	objects   map[types.UID]bool
 	resource  types.UID // whose children that come later belong to it; empty for a box
 	notes     []string
 }
@@ -115,7 +116,7 @@ func (f *flags) run(ctx context.Context, args []string, out, notes io.Writer) er
 		}
 		return exit.Failure(f.follow(ctx, watching, about, out))
 	}
-	found, note, err := center.NewEvents(i.Client(), clock.RealClock{}).Of(ctx, about.namespace, about.objects)
+	found, note, err := center.NewEvents(i.Client(), clock.RealClock{}).Of(ctx, about.namespace, about.About)
 	if err != nil {
 		return exit.Failure(err)
 	}
@@ -139,11 +140,11 @@ func subjectOf(ctx context.Context, i *session.Inspector, wanted session.Argumen
 		if err != nil {
 			return nil, err
 		}
-		about := &subject{objects: map[types.UID]bool{box.UID: true}}
+		about := &subject{About: center.About{UIDs: map[types.UID]bool{box.UID: true}}}
 		health, err := i.Health(ctx, box.Name)
 		switch {
 		case err == nil:
-			about.objects[health.UID] = true
+			about.UIDs[health.UID] = true
 		case !apierrors.IsNotFound(err): // nobody has said yet how it fares
 			about.notes = append(about.notes, "The events about its health are not known: "+inspect.Message(err))
 		}
@@ -153,13 +154,7 @@ func subjectOf(ctx context.Context, i *session.Inspector, wanted session.Argumen
 	if err != nil {
 		return nil, err
 	}
-	about := &subject{namespace: target.Namespace, resource: resource.UID(), objects: map[types.UID]bool{resource.UID(): true}, notes: resource.Notes}
-	for _, d := range resource.Declarations {
-		if child := d.Child(); child != nil {
-			about.objects[child.GetUID()] = true
-		}
-	}
-	return about, nil
+	return &subject{About: center.AboutResource(resource), namespace: target.Namespace, resource: resource.UID(), notes: resource.Notes}, nil
 }
 
 // list is what is printed as JSON and YAML.

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/controllers/center"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -130,7 +131,7 @@ func TestEventsAreFollowed(t *testing.T) {
 		stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "strange", UID: "strange"}}
 		c := shared.Watched(cluster.Scheme(), child, stranger, all()[0], all()[1], all()[2])
 		var out strings.Builder
-		about := &subject{namespace: "default", resource: "flowers", objects: map[types.UID]bool{"flowers": true, "web": true}}
+		about := &subject{namespace: "default", resource: "flowers", About: center.About{UIDs: map[types.UID]bool{"flowers": true, "web": true}}}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- (&flags{now: noon}).follow(ctx, c, about, &out) }()
@@ -154,7 +155,7 @@ func TestEventsAreFollowed(t *testing.T) {
 // A printer that fails ends it.
 func TestAReaderThatIsGoneEndsAFollowing(t *testing.T) {
 	c := shared.Watched(cluster.Scheme(), all()[0])
-	about := &subject{namespace: "default", objects: map[types.UID]bool{"flowers": true}}
+	about := &subject{namespace: "default", About: center.About{UIDs: map[types.UID]bool{"flowers": true}}}
 	NewWithT(t).Expect((&flags{now: noon}).follow(t.Context(), c, about, broken{})).To(MatchError("broken pipe"))
 }
 

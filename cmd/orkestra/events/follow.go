@@ -38,7 +38,7 @@ func (f *flags) follow(ctx context.Context, watching client.WithWatch, about *su
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, event); err != nil {
 			return false, fmt.Errorf("reading Event %q: %w", obj.GetName(), err)
 		}
-		if !about.speaks(ctx, watching, &event.InvolvedObject) {
+		if !about.speaks(ctx, watching, event) {
 			return false, nil
 		}
 		e := center.EventOf(event)
@@ -58,16 +58,20 @@ func (f *flags) follow(ctx context.Context, watching client.WithWatch, about *su
 }
 
 // speaks says whether an event is about the subject. What is not known yet may be a child that was made since: then it is looked at once.
-func (s *subject) speaks(ctx context.Context, reader client.Reader, of *corev1.ObjectReference) bool {
-	known, asked := s.objects[of.UID]
+func (s *subject) speaks(ctx context.Context, reader client.Reader, event *corev1.Event) bool {
+	if s.Has(event) {
+		return true
+	}
+	of := &event.InvolvedObject
+	known, asked := s.UIDs[of.UID]
 	if asked || s.resource == "" {
 		return known
 	}
 	child := &metav1.PartialObjectMetadata{}
 	child.SetGroupVersionKind(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
 	err := reader.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, child)
-	s.objects[of.UID] = err == nil && child.UID == of.UID && child.Labels[v1alpha1.LabelOwnerUID] == string(s.resource)
-	return s.objects[of.UID]
+	s.UIDs[of.UID] = err == nil && child.UID == of.UID && child.Labels[v1alpha1.LabelOwnerUID] == string(s.resource)
+	return s.UIDs[of.UID]
 }
 
 // printer prints events one by one.

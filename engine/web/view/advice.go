@@ -50,7 +50,7 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonDrained:        {nobodyKeeps + "Uninstall Orkestra, or have it go on.", readySection},
 
 	v1alpha1.ReasonWaitingForGate:       {"Make the condition true, or wait. Where nothing should wait for it, say optional: true in the box.", reconcilingSection},
-	v1alpha1.ReasonChildrenNotCurrent:   {"Look at the child that is named: it has not settled.", reconcilingSection},
+	v1alpha1.ReasonChildrenNotCurrent:   {"Look at the child that is named: it has not settled. Warnings about its Pods are among the events of this resource.", reconcilingSection},
 	v1alpha1.ReasonRollingOut:           {"Mend the item that is named, or change what is declared of it. The others go on by themselves.", reconcilingSection},
 	v1alpha1.ReasonChildTerminating:     {"Wait: the child is made again when it is gone. If it stays, see to the finalizers that the message names.", reconcilingSection},
 	v1alpha1.ReasonRetrying:             {waitOrMend, reconcilingSection},
@@ -63,7 +63,7 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonWaitingForHook:       {"Wait, or look at what the hook names.", reconcilingSection},
 	v1alpha1.ReasonWaitingForProvider:   {"Wait, or make the Secret that is named.", reconcilingSection},
 	v1alpha1.ReasonWaitingForTarget:     {"Make the object that is to be patched, or say optional: true in the patch.", reconcilingSection},
-	v1alpha1.ReasonWaitingForDependency: {"Look at the box that is named. This resource goes on by itself.", reconcilingSection},
+	v1alpha1.ReasonWaitingForDependency: {"Look at the box that is named; where there is none, make it, or take it out of dependsOn. This resource goes on by itself.", reconcilingSection},
 
 	v1alpha1.ReasonValidationFailed: {"Change the resource so that it keeps the rule that is named.", stalledSection},
 	v1alpha1.ReasonTemplateError:    {"Give the resource the field that is named, or write default or if in the template of the box.", stalledSection},
@@ -91,5 +91,5 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	"FirstReconcile":       {"Wait: its first reconcile has not ended.", statusCommand},
 	"Unseen":               {"Wait until a manager looks at it. " + lookAtManage, statusCommand},
 	"Outdated":             {"Wait until its newest spec is reconciled. " + lookAtManage, statusCommand},
-	"NotRunning":           {"Look at the box: it does not run.", statusCommand},
+	"NotRunning":           {"Look at the box: its page says what it lacks.", statusCommand},
 }

@@ -3,6 +3,8 @@ package view
 import (
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
 // symptom is what tells errors apart that may pass by themselves: the step that failed, with which the message begins, or words of the API server.
@@ -23,6 +25,11 @@ var symptoms = []symptom{ //nolint:gochecknoglobals // a constant
 	}},
 	{words: []string{": panic: "}, advice: advice{
 		"This is a mistake in code, of a hook or of Orkestra, and no error of the resource. The log of the manager has the stack: mend the hook, or report it." + growing, readySection,
+	}},
+	{words: []string{"onDelete has not finished within "}, advice: advice{
+		"The clean-up waits for the condition that is named, and nothing else does. See to what it waits for, or give it up: kubectl annotate the resource with " +
+			v1alpha1.AnnotationSkipCleanup + "=true, and what is left outside stays." + growing,
+		"how-to/cleanup.md#when-it-does-not-go",
 	}},
 	{steps: []string{"external"}, advice: advice{
 		"The service does not answer as the box expects. See whether it is up, and whether the manager's Pod can reach it (its name, its port, a NetworkPolicy), or ask who runs it." + growing,

@@ -2,7 +2,7 @@ import { answers, asked } from "./dom";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 import { render } from "preact";
-import { useAnswer } from "../src/live/answer";
+import { minute, useAnswer } from "../src/live/answer";
 import { now } from "../src/live/clock";
 import { stream } from "../src/live/stream";
 
@@ -10,7 +10,7 @@ const beat = () => (stream as unknown as { beaten: Set<() => void> }).beaten.for
 
 /** Curves shows an answer that moves also while nothing changes, or one that does not. */
 function Curves({ move }: { move: boolean }) {
-  const { data } = useAnswer<{ n: number }>("/curves", () => false, () => move);
+  const { data } = useAnswer<{ n: number }>("/curves", () => false, () => (move ? minute : Infinity));
   return <p>{data?.n}</p>;
 }
 

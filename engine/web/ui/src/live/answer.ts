@@ -17,8 +17,8 @@ export interface Answer<T> {
 }
 
 const retryAfter = 5000;
-// Curves have a value for each minute, also while nothing changes.
-const minute = 60_000;
+/** Curves have a value for each minute, also while nothing changes. */
+export const minute = 60_000;
 
 class Question<T> {
   readonly data = signal<T | undefined>(undefined);
@@ -32,9 +32,9 @@ class Question<T> {
 
   want = (): void => this.pace.want();
 
-  /** wantOld asks again where the answer is a minute old. */
-  wantOld = (): void => {
-    if (this.data.peek() !== undefined && now.peek() - this.answeredAt >= minute) this.pace.want();
+  /** wantOlder asks again where the answer is older than some milliseconds. */
+  wantOlder = (age: number): void => {
+    if (this.data.peek() !== undefined && now.peek() - this.answeredAt >= age) this.pace.want();
   };
 
   /** turn asks another question in place of the one under way. */
@@ -78,10 +78,10 @@ class Question<T> {
 const isRefusal = (status: number) => status >= 400 && status < 500 && status !== 429;
 
 /**
- * useAnswer asks a path of the API. concerns says whether a change may alter the answer. minutely says of an answer that it has curves, which move also
- * while nothing changes.
+ * useAnswer asks a path of the API. concerns says whether a change may alter the answer. lasts says how many milliseconds an answer counts while nothing
+ * changes.
  */
-export function useAnswer<T>(path: string, concerns: (change: Change) => boolean, minutely: (data: T) => boolean = () => false): Answer<T> {
+export function useAnswer<T>(path: string, concerns: (change: Change) => boolean, lasts: (data: T) => number = () => Infinity): Answer<T> {
   const question = useMemo(() => new Question<T>(), []);
   const concerning = useRef(concerns);
   concerning.current = concerns;
@@ -91,7 +91,7 @@ export function useAnswer<T>(path: string, concerns: (change: Change) => boolean
     });
     const still = stream.beats(() => {
       const data = question.data.peek();
-      if (data !== undefined && minutely(data)) question.wantOld();
+      if (data !== undefined) question.wantOlder(lasts(data));
     });
     return () => {
       deaf();

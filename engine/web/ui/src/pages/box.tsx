@@ -1,5 +1,5 @@
 import type { BoxDetail } from "../api";
-import { useAnswer, type Answer } from "../live/answer";
+import { minute, useAnswer, type Answer } from "../live/answer";
 import { useSay } from "../live/say";
 import { paths, withQuery } from "../route";
 import { texts } from "../texts";
@@ -22,7 +22,7 @@ import { Revisions } from "./box-revisions";
 import { BoxRights } from "./box-rights";
 
 export function BoxPage({ box }: { box: string }) {
-  const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)), (b) => b.hour !== undefined);
+  const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)), (b) => b.hour !== undefined ? minute : Infinity);
   const { data } = answer;
   const isNear = (name: string) => [...(data?.dependsOn ?? []), ...(data?.dependents ?? [])].some((d) => d.box === name);
   useSay(data && `${data.name}: ${data.state}`);

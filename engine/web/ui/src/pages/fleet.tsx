@@ -1,4 +1,4 @@
-import { useAnswer } from "../live/answer";
+import { minute, useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
 import { change, query } from "../route";
 import type { Box, Fleet, Policies } from "../api";
@@ -16,7 +16,7 @@ import { FoundResources, searches } from "./fleet-found";
 import { FleetTable } from "./fleet-table";
 
 export function FleetPage() {
-  const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined, (f) => f.boxes.some((b) => b.hour !== undefined));
+  const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined, (f) => f.boxes.some((b) => b.hour !== undefined) ? minute : Infinity);
   const { data } = answer;
   const summary = data && summaryOf(data.boxes);
   useSay(data && [data.policies ? `${texts.fleet.policies}. ` : "", summary].join(""));

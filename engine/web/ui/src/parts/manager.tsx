@@ -7,9 +7,12 @@ import { texts } from "../texts";
 import { Note } from "./table";
 import { Message } from "./text";
 
-/** ManagerNote says on each page that no manager is at work: what it shows is then as old as that. A manager that goes writes nothing, so that it is asked for each minute, too. */
+// A Lease lasts 15 s, and the stream beats every 15 s: so that it is said within a minute.
+const lasts = 20_000;
+
+/** ManagerNote says on each page that no manager is at work: what it shows is then as old as that. A manager that goes writes nothing, so that it is asked for twice a minute, too. */
 export function ManagerNote() {
-  const { data } = useAnswer<Manager>("/manager", (c) => c.resource === undefined, () => true);
+  const { data } = useAnswer<Manager>("/manager", (c) => c.resource === undefined, () => lasts);
   useSayAway(data);
   if (!data || (data.state === "running" && !data.message)) return null;
   if (stream.connection.value.state === "lost") return null; // nobody has asked since

@@ -3,7 +3,6 @@ package argocd
 import (
 	"errors"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -66,8 +65,7 @@ func (w *world) start(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{
 		"KUBECONFIG": w.Cluster.Kubeconfig(), "ARGOCD_FAKE_IN_CLUSTER": "true", "ARGOCD_GPG_ENABLED": "false",
-		// A folder with a short name: the path of a socket has a hundred characters at most.
-		"ARGOCD_ASK_PASS_SOCK": filepath.Join(shortFolder(t), "ask.sock"), "TMPDIR": t.TempDir(),
+		"ARGOCD_ASK_PASS_SOCK": filepath.Join(t.TempDir(), "ask.sock"), "TMPDIR": t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}
@@ -79,20 +77,6 @@ func (w *world) start(t *testing.T) {
 	listening(t, repo)
 	base.Start(t, w.argocd, "application-controller", "--namespace", "argocd", "--repo-server", repo, "--repo-server-plaintext", "--redis", w.redis,
 		"--metrics-port", port(t, base.FreeAddress(t)), "--logformat", "text")
-}
-
-func shortFolder(t *testing.T) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "argo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
-	})
-	return folder
 }
 
 func port(t *testing.T, address string) string {

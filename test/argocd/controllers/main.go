@@ -20,6 +20,13 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		os.Exit(1)
+	}
+}
+
+// run runs the command that the arguments name, until it ends or is told to; what is wrong is printed.
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	redis := &cobra.Command{
@@ -32,9 +39,7 @@ func main() {
 	}
 	root := &cobra.Command{Use: "controllers", SilenceUsage: true}
 	root.AddCommand(named("application-controller", controller.NewCommand()), named("repo-server", reposerver.NewCommand()), redis, tree)
-	if err := root.ExecuteContext(ctx); err != nil {
-		os.Exit(1)
-	}
+	return root.ExecuteContext(ctx)
 }
 
 // named gives a command another name.

@@ -126,7 +126,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/browser test/chart test/cluster test/gitops test/providers test/release test/rules test/site test/tools config/samples/*/manager; do \
+	@for dir in . test/argocd/controllers test/browser test/chart test/cluster test/gitops test/providers test/release test/rules test/site test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
@@ -174,7 +174,7 @@ lint: $(BIN)/golangci-lint ## Run the linters; LINT_LIGHT= runs all of them on t
 		echo "golangci-lint run in $$dir"; (cd $$dir && $(CURDIR)/$(BIN)/golangci-lint run $(LINT_LIGHT) ./...) || exit 1; done
 	cd test/tools && $(GO) run ./house -root ../..
 
-LINTED := test/browser test/chart test/gitops test/providers test/release test/rules test/site test/tools
+LINTED := test/argocd/controllers test/browser test/chart test/gitops test/providers test/release test/rules test/site test/tools
 
 .PHONY: house
 house: ## Print the sizes of packages, types and files that `make lint` holds.
@@ -214,7 +214,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'suites of the chart: $(MAKE) test-chart' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/(e2e|flux)$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
+		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/(argocd|e2e|flux)$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
 		$(if $(C_COMPILER),$(DETECTED)) \
 		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
@@ -231,11 +231,11 @@ test-chart: $(BIN)/helm-unittest ## Run the suites of the chart.
 	$(BIN)/helm-unittest --strict --color=false charts/orkestra
 
 .PHONY: test-third-party
-test-third-party: $(BIN)/orkestra-cluster $(BIN)/helm $(BIN)/kubeconform ## Run what needs large programs of others: the chart by the schemas of four Kubernetes versions, the alerts in Prometheus, the dashboards by Grafana's schema, boxes in Git by Flux.
+test-third-party: $(BIN)/orkestra-cluster $(BIN)/helm $(BIN)/kubeconform ## Run what needs large programs of others: the chart by the schemas of four Kubernetes versions, the alerts in Prometheus, the dashboards by Grafana's schema, boxes in Git by Flux and by Argo CD.
 	cd test/chart && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 	cd test/rules && $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./...
 	cd test/flux/controllers && $(GO) mod tidy -diff
-	$(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/flux
+	$(GO) test -count=1 -p 1 -timeout 60m $(TEST_FLAGS) ./test/argocd ./test/flux
 
 # The browser of the tests: the machine's, else Debian's, which is fetched and unpacked without root.
 CHROMIUM ?= $(or $(shell command -v chromium 2>/dev/null),$(CURDIR)/$(BIN)/chromium/chromium)
@@ -282,7 +282,7 @@ COUNTS_MEMORY = ^TestCompose$$
 .PHONY: race
 race: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
-	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)|$(SEQUENTIAL)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/(e2e|flux)$$|$(CLUSTERED)')
+	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)|$(SEQUENTIAL)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/(argocd|e2e|flux)$$|$(CLUSTERED)')
 	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/orkspace/orkestra/test/gitserver"
 	"github.com/orkspace/orkestra/test/localcluster"
 	base "github.com/orkspace/orkestra/test/plane"
 )
@@ -24,23 +26,16 @@ const root = "../.."
 type world struct {
 	*base.Plane
 
-	git    *repository
-	audit  *writes
-	report *report
-}
-
-// report has a line for each step.
-type report struct{ lines []string }
-
-func (r *report) step(what string, took time.Duration, objects int, differences string) {
-	r.lines = append(r.lines, fmt.Sprintf("| %s | %.1f | %d | %s |", what, took.Seconds(), objects, differences))
+	git   *gitserver.Repository
+	audit *base.Audit
+	steps base.Steps
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	p := base.Bare(t, localcluster.Options{AuditLog: audit})
-	w := &world{Plane: p, git: newRepository(t), audit: &writes{file: audit}, report: &report{}}
+	w := &world{Plane: p, git: gitserver.New(t), audit: base.NewAudit(audit)}
 	w.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
 	w.Kubectl(t, "create", "namespace", "flux-system")
 	w.Kubectl(t, "create", "namespace", "apps")
@@ -162,65 +157,65 @@ func TestFlux(t *testing.T) {
 	all := []string{"operators", "notes", "shop"}
 
 	// A box that makes the kind, and its resource, which is applied before there is that kind; a CRD, its box and its resource in one folder.
-	w.git.put(t, "operators/note.yaml", "note-box.yaml")
-	w.git.put(t, "notes/first.yaml", "note.yaml")
+	w.git.Put(t, "operators/note.yaml", "note-box.yaml")
+	w.git.Put(t, "notes/first.yaml", "note.yaml")
 	for _, file := range []string{"shop.yaml", "shop-box.yaml", "shop-crd.yaml"} {
-		w.git.put(t, "shop/"+file, file)
+		w.git.Put(t, "shop/"+file, file)
 	}
-	commit := w.git.commit(t, "Two operators and their resources")
+	commit := w.git.Commit(t, "Two operators and their resources")
 	began := time.Now()
 	text, err := os.ReadFile("testdata/sync.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Apply(t, fmt.Sprintf(string(text), w.git.url))
+	w.Apply(t, fmt.Sprintf(string(text), w.git.URL))
 	objects := w.applied(t, commit, all...)
 	w.exists(t, "deployment/web", "configmap/web", "configmap/first")
-	w.report.step("boxes, CRDs and resources in one commit, until all are healthy", time.Since(began), objects, w.differences(t, all))
+	w.steps.Add("boxes, CRDs and resources in one commit, until all are healthy", time.Since(began), objects, w.differences(t, all))
 
 	// A change of the box reaches the children.
-	w.git.put(t, "shop/shop-box.yaml", "shop-box.yaml", "Hello", "Good morning")
-	commit, began = w.git.commit(t, "Greet otherwise"), time.Now()
+	w.git.Put(t, "shop/shop-box.yaml", "shop-box.yaml", "Hello", "Good morning")
+	commit, began = w.git.Commit(t, "Greet otherwise"), time.Now()
 	w.fetch(t)
 	objects = w.applied(t, commit, all...)
 	took := time.Since(began)
 	if greeting := w.Kubectl(t, "get", "configmap/web", "-n", "apps", "-o", "jsonpath={.data.greeting}"); greeting != "Good morning" {
 		t.Errorf("the box is healthy, and the child has %q", greeting)
 	}
-	w.report.step("a box is changed, until its children are", took, objects, w.differences(t, all))
+	w.steps.Add("a box is changed, until its children are", took, objects, w.differences(t, all))
 
 	// A box that can't run is said to be the cause, and what it has made stays.
 	before := w.Kubectl(t, "get", "deployment/web", "-n", "apps", "-o", "jsonpath={.metadata.uid} {.metadata.generation}")
-	w.git.put(t, "shop/shop-box.yaml", "shop-box.yaml", ".spec.image", ".spec.imgae")
-	commit, began = w.git.commit(t, "Break the box"), time.Now()
+	w.git.Put(t, "shop/shop-box.yaml", "shop-box.yaml", ".spec.image", ".spec.imgae")
+	commit, began = w.git.Commit(t, "Break the box"), time.Now()
 	w.fetch(t)
 	w.fails(t, commit, "shop", "OperatorBox/shop status: 'Failed'")
-	w.report.step("a box is broken, until Flux names it", time.Since(began), 1, "–")
+	w.steps.Add("a box is broken, until Flux names it", time.Since(began), 1, "–")
 	if after := w.Kubectl(t, "get", "deployment/web", "-n", "apps", "-o", "jsonpath={.metadata.uid} {.metadata.generation}"); after != before {
 		t.Errorf("a box that can't run has touched a child: %s, then %s", before, after)
 	}
-	commit, began = w.git.revert(t), time.Now()
+	commit, began = w.git.Revert(t), time.Now()
 	w.fetch(t)
 	objects = w.applied(t, commit, all...)
-	w.report.step("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
+	w.steps.Add("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
 
 	// So is a resource.
-	w.git.put(t, "shop/shop.yaml", "shop.yaml", "replicas: 2", "replicas: 50")
-	commit, began = w.git.commit(t, "Ask for too many"), time.Now()
+	w.git.Put(t, "shop/shop.yaml", "shop.yaml", "replicas: 2", "replicas: 50")
+	commit, began = w.git.Commit(t, "Ask for too many"), time.Now()
 	w.fetch(t)
 	w.fails(t, commit, "shop", "Shop/apps/web status: 'Failed'")
-	w.report.step("a resource is broken, until Flux names it", time.Since(began), 1, "–")
-	commit, began = w.git.revert(t), time.Now()
+	w.steps.Add("a resource is broken, until Flux names it", time.Since(began), 1, "–")
+	commit, began = w.git.Revert(t), time.Now()
 	w.fetch(t)
 	objects = w.applied(t, commit, all...)
-	w.report.step("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
+	w.steps.Add("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t, all))
 
 	// What leaves Git goes, in whatever order Flux deletes it, and nothing is stranded.
 	for _, file := range []string{"shop.yaml", "shop-box.yaml", "shop-crd.yaml"} {
-		w.git.put(t, "shop/"+file, "")
+		w.git.Remove(t, "shop/"+file)
 	}
-	w.git.put(t, "shop/kustomization.yaml", "empty.yaml")
-	commit, began = w.git.commit(t, "Without the shop"), time.Now()
+	w.git.Put(t, "shop/kustomization.yaml", "empty.yaml")
+	commit, began = w.git.Commit(t, "Without the shop"), time.Now()
 	w.fetch(t)
 	w.applied(t, commit, "shop")
 	base.Eventually(t, "the shop is gone", func() error {
@@ -230,9 +225,9 @@ func TestFlux(t *testing.T) {
 		}
 		return nil
 	})
-	w.report.step("CRD, box and resource are removed at once, until all is gone", time.Since(began), 0, w.differences(t, all))
+	w.steps.Add("CRD, box and resource are removed at once, until all is gone", time.Since(began), 0, w.differences(t, all))
 	w.exists(t, "configmap/first")
-	w.write(t)
+	w.steps.Write(t, root+"/.reports/flux.md")
 }
 
 // exists says that children are there.
@@ -245,7 +240,7 @@ func (w *world) exists(t *testing.T, names ...string) {
 func (w *world) differences(t *testing.T, names []string) string {
 	t.Helper()
 	// What is under way beside, such as counters of the health, is written later: only what Flux finds counts, and what Orkestra answers to it.
-	w.audit.since(t, "")
+	w.audit.Writes(t, ofFlux)
 	for _, name := range names {
 		at := w.now(t, "kustomization", name)
 		base.Eventually(t, name+" is applied once more", func() error {
@@ -255,22 +250,14 @@ func (w *world) differences(t *testing.T, names []string) string {
 			return nil
 		})
 	}
-	found := w.audit.since(t, "kustomize-controller")
+	found := w.audit.Writes(t, ofFlux)
 	for what, count := range found {
 		t.Errorf("Flux and the cluster differ: %d × %s", count, what)
 	}
 	return fmt.Sprint(len(found))
 }
 
-// write writes the table.
-func (w *world) write(t *testing.T) {
-	t.Helper()
-	table := "| step | seconds | objects in Git | differences left |\n|---|---:|---:|---:|\n" + strings.Join(w.report.lines, "\n") + "\n"
-	t.Log("\n" + table)
-	if err := os.MkdirAll(root+"/.reports", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(root+"/.reports/flux.md", []byte(table), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// ofFlux says that Flux has written something that is none of its own objects.
+func ofFlux(event *auditv1.Event) bool {
+	return strings.HasPrefix(event.UserAgent, "kustomize-controller") && !strings.HasSuffix(event.ObjectRef.APIGroup, "toolkit.fluxcd.io")
 }

@@ -34,15 +34,21 @@ spec:
 func (p *Plane) Kinds(t *testing.T, group string, names ...string) {
 	t.Helper()
 	var all strings.Builder
-	wait := []string{"wait", "--for=condition=Established", "--timeout=1m"}
+	var crds []string
 	for _, name := range names {
 		fmt.Fprintf(&all, kind, name, KindOf(name), group)
-		wait = append(wait, fmt.Sprintf("crd/%ss.%s", name, group))
+		crds = append(crds, fmt.Sprintf("crd/%ss.%s", name, group))
 	}
 	p.Apply(t, all.String())
+	p.Established(t, crds...)
+}
+
+// Established waits until CRDs, such as crd/websites.demo.example.com, are served.
+func (p *Plane) Established(t *testing.T, crds ...string) {
+	t.Helper()
 	// kubectl wait fails at once on a CRD that has no conditions yet.
 	Eventually(t, "the kinds are established", func() error {
-		_, err := p.Cluster.Kubectl(t.Context(), wait...)
+		_, err := p.Cluster.Kubectl(t.Context(), append([]string{"wait", "--for=condition=Established", "--timeout=1m"}, crds...)...)
 		return err
 	})
 }

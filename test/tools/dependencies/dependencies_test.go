@@ -43,7 +43,8 @@ func TestEachDependencyHasAReason(t *testing.T) {
 	for heading, folder := range map[string]string{
 		"## The product: `go.mod`": ".", "## Tools: `test/tools/go.mod`": "test/tools", "## The local cluster: `test/cluster/go.mod`": "test/cluster",
 		"## Other tools: `test/gitops/go.mod`": "test/gitops", "## Servers for providers: `test/providers/go.mod`": "test/providers", "## Alerts: `test/rules/go.mod`": "test/rules", "## Flux: `test/flux/controllers/go.mod`": "test/flux/controllers",
-		"## The browser: `test/browser/go.mod`": "test/browser", "## The chart: `test/chart/go.mod`": "test/chart", "## Releases: `test/release/go.mod`": "test/release", "## The site: `test/site/go.mod`": "test/site",
+		"## Argo CD: `test/argocd/controllers/go.mod`": "test/argocd/controllers",
+		"## The browser: `test/browser/go.mod`":        "test/browser", "## The chart: `test/chart/go.mod`": "test/chart", "## Releases: `test/release/go.mod`": "test/release", "## The site: `test/site/go.mod`": "test/site",
 	} {
 		t.Run(folder, func(t *testing.T) { compare(t, namedBelow(t, string(content), heading), read(t, folder)) })
 	}

@@ -1,4 +1,5 @@
-package flux
+// Package gitserver gives a test a Git repository that is served on loopback by Git itself, over HTTP.
+package gitserver
 
 import (
 	"net/http/cgi"
@@ -10,16 +11,19 @@ import (
 	"testing"
 )
 
-// repository is a clone of one that Git serves on this machine.
-type repository struct {
-	clone, url string
+// Repository is a clone of one that Git serves on this machine.
+type Repository struct {
+	// URL is where it is cloned from.
+	URL string
+
+	clone string
 }
 
-// newRepository makes one, and serves it until the test ends.
-func newRepository(t *testing.T) *repository {
+// New makes an empty repository with the branch main, and serves it until the test ends.
+func New(t *testing.T) *Repository {
 	t.Helper()
 	served := t.TempDir()
-	r := &repository{clone: filepath.Join(t.TempDir(), "fleet")}
+	r := &Repository{clone: filepath.Join(t.TempDir(), "fleet")}
 	git(t, served, "init", "--quiet", "--bare", "--initial-branch=main", "fleet.git")
 	git(t, served, "clone", "--quiet", filepath.Join(served, "fleet.git"), r.clone)
 	git(t, r.clone, "checkout", "--quiet", "-b", "main")
@@ -28,18 +32,14 @@ func newRepository(t *testing.T) *repository {
 		Env:  []string{"GIT_PROJECT_ROOT=" + served, "GIT_HTTP_EXPORT_ALL=1"},
 	})
 	t.Cleanup(server.Close)
-	r.url = server.URL + "/fleet.git"
+	r.URL = server.URL + "/fleet.git"
 	return r
 }
 
-// put writes files, from testdata or none to remove them, and edits them.
-func (r *repository) put(t *testing.T, path, source string, edits ...string) {
+// Put writes a file of the repository from one of the folder testdata, with edits: pairs of what is replaced and by what.
+func (r *Repository) Put(t *testing.T, path, source string, edits ...string) {
 	t.Helper()
 	file := filepath.Join(r.clone, path)
-	if source == "" {
-		git(t, r.clone, "rm", "--quiet", path)
-		return
-	}
 	text, err := os.ReadFile(filepath.Join("testdata", source))
 	if err != nil {
 		t.Fatal(err)
@@ -52,22 +52,28 @@ func (r *repository) put(t *testing.T, path, source string, edits ...string) {
 	}
 }
 
-// commit commits everything, pushes it, and gives the commit's hash.
-func (r *repository) commit(t *testing.T, message string) string {
+// Remove removes a file, or a folder, of the repository.
+func (r *Repository) Remove(t *testing.T, path string) {
+	t.Helper()
+	git(t, r.clone, "rm", "--quiet", "-r", path)
+}
+
+// Commit commits everything, pushes it, and gives the commit's hash.
+func (r *Repository) Commit(t *testing.T, message string) string {
 	t.Helper()
 	git(t, r.clone, "add", "--all")
 	git(t, r.clone, "-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "--quiet", "--message", message)
 	return r.push(t)
 }
 
-// revert takes the last commit back.
-func (r *repository) revert(t *testing.T) string {
+// Revert takes the last commit back, pushes that, and gives its hash.
+func (r *Repository) Revert(t *testing.T) string {
 	t.Helper()
 	git(t, r.clone, "-c", "user.name=Test", "-c", "user.email=test@example.com", "revert", "--no-edit", "HEAD")
 	return r.push(t)
 }
 
-func (r *repository) push(t *testing.T) string {
+func (r *Repository) push(t *testing.T) string {
 	t.Helper()
 	git(t, r.clone, "push", "--quiet", "origin", "main")
 	return git(t, r.clone, "rev-parse", "HEAD")

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/orkspace/orkestra/engine/web/api"
 )
 
 var beginning = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
@@ -126,4 +128,21 @@ func TestWhoSeesAnotherChildSeesOtherEvents(t *testing.T) {
 		keys[about.key()] = true
 	}
 	NewWithT(t).Expect(keys).To(HaveLen(4))
+}
+
+// TestWarningsBesideACause: the newest of each, three at most, and none of the resource itself.
+func TestWarningsBesideACause(t *testing.T) {
+	g := NewWithT(t)
+	about := About{Workloads: []Workload{{"Deployment", "web"}}}
+	warning := func(object, reason string) api.Event {
+		return api.Event{Type: corev1.EventTypeWarning, Object: object, Reason: reason, Message: reason}
+	}
+	const pod = "Pod/web-5d8f7c9b6d-x2x7k"
+	normal := warning(pod, "Scheduled")
+	normal.Type = corev1.EventTypeNormal
+	first, second, third := warning(pod, "BackOff"), warning("ReplicaSet/web-5d8f7c9b6d", "FailedCreate"), warning(pod, "FailedScheduling")
+	g.Expect(about.warnings([]api.Event{
+		warning("Shop/web", "Degraded"), normal, first, warning("Pod/web-5d8f7c9b6d-zzzzz", "BackOff"), second, third, warning(pod, "Older"),
+	})).To(Equal([]api.Event{first, second, third}))
+	g.Expect(about.warnings(nil)).To(BeEmpty())
 }

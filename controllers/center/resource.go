@@ -36,8 +36,12 @@ func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) 
 	}
 	out := resourceOf(found, live, box)
 	out.History = c.Cycles(ctx, boxName, namespace, name)
-	if out.Events, out.EventsNote, err = c.Events(ctx, namespace, AboutResource(found)); err != nil {
+	about := AboutResource(found)
+	if out.Events, out.EventsNote, err = c.Events(ctx, namespace, about); err != nil {
 		out.EventsNote = "Events are not known: " + err.Error()
+	}
+	if out.Cause != nil && awaitsChild[found.Reason] {
+		out.Cause.Warnings = about.warnings(out.Events)
 	}
 	out.Snapshots = c.snapshots(ctx, box, live)
 	return out, nil

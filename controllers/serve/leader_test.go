@@ -123,14 +123,14 @@ func TestTheLeaderActs(t *testing.T) {
 					return
 				}
 				g.Expect(<-l.asked).NotTo(BeNil())
-				g.Expect(w.Body.String() == "POST "+body).To(BeTrue())
+				g.Expect(w.Body.String()).To(Equal("POST " + body))
 
 				p.leader = follower(refuses.notes())
 				p.own = http.HandlerFunc(read)
 				w = httptest.NewRecorder()
 				p.ServeHTTP(w, sent(path, body))
 				g.Expect(<-refuses.asked).NotTo(BeNil())
-				g.Expect(w.Body.String() == "POST "+body).To(BeTrue(), "the follower reads it again")
+				g.Expect(w.Body.String()).To(Equal("POST "+body), "the follower reads it again")
 			})
 		}
 	}

@@ -117,6 +117,10 @@ onReconcile: {configmaps: [{name: "{{ .metadata.name }}-cross", data: {a: "{{ .c
 			says: []string{"DeadlineExceeded"},
 		},
 		{
+			box: "unschedulable", spec: `onReconcile: {deployments: [{name: "{{ .metadata.name }}-unschedulable", image: "one:1", nodeSelector: {disk: fast}}]}`, resource: `{}`,
+			says: []string{"FailedScheduling", "Pod/checkout-unschedulable-"},
+		},
+		{
 			box: "rollback", spec: `
 rollBackOnError: true
 onReconcile:

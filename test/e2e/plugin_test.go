@@ -47,7 +47,9 @@ var _ = Describe("The plugin of kubectl", func() {
 		w.running(ctx, w.box(ctx, oneMap(1, "second")))
 		w.website(ctx, "hello", `{}`)
 		w.settled(ctx, "hello")
-		healthShows(ctx, w.id, func(g Gomega, h v1alpha1.CRDHealthStatus) { g.Expect(h.Resources.Ready).To(BeEquivalentTo(1), "counters follow a moment later") })
+		healthShows(ctx, w.id, func(g Gomega, h v1alpha1.CRDHealthStatus) {
+			g.Expect(h.Resources.Ready).To(BeEquivalentTo(1), "counters follow a moment later")
+		})
 		plugin, completer := linked()
 
 		By("completing names of the cluster")

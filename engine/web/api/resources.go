@@ -115,6 +115,9 @@ type Cause struct {
 	Todo string `json:"todo,omitempty"`
 	// Page is the address of the documentation that says more.
 	Page string `json:"page,omitempty"`
+	// Warnings are the newest ones about what children make, such as Pods, the newest first and each once; at most three, and only where a child is waited
+	// for, or has failed.
+	Warnings []Event `json:"warnings,omitempty"`
 }
 
 // Declaration is how a declaration stands for a resource.

@@ -50,7 +50,7 @@ var advices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonDrained:        {nobodyKeeps + "Uninstall Orkestra, or have it go on.", readySection},
 
 	v1alpha1.ReasonWaitingForGate:       {"Make the condition true, or wait. Where nothing should wait for it, say optional: true in the box.", reconcilingSection},
-	v1alpha1.ReasonChildrenNotCurrent:   {"Look at the child that is named: it has not settled. Warnings about its Pods are among the events of this resource.", reconcilingSection},
+	v1alpha1.ReasonChildrenNotCurrent:   {"Look at the child that is named: it has not settled. What is said of its Pods is among the events of this resource.", reconcilingSection},
 	v1alpha1.ReasonRollingOut:           {"Mend the item that is named, or change what is declared of it. The others go on by themselves.", reconcilingSection},
 	v1alpha1.ReasonChildTerminating:     {"Wait: the child is made again when it is gone. If it stays, see to the finalizers that the message names.", reconcilingSection},
 	v1alpha1.ReasonRetrying:             {waitOrMend, reconcilingSection},

@@ -655,6 +655,8 @@ export interface Cause {
   todo?: string;
   /** Page is the address of the documentation that says more. */
   page?: string;
+  /** Warnings are the newest ones about what children make, such as Pods, the newest first and each once; at most three, and only where a child is waited for, or has failed. */
+  warnings?: Event[];
 }
 
 /** Declaration is how a declaration stands for a resource. */

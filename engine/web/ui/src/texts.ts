@@ -333,6 +333,7 @@ export const texts = {
     todo: "What to do",
     page: (reason: string) => `More on ${reason}`,
     morePage: "How to troubleshoot",
+    warnings: "Warnings about what its children make",
     toDeclaration: "Show it in the tree",
     tree: "What is declared, and how it stands",
     noTree: "Nothing is declared for it.",

@@ -171,6 +171,14 @@ test("a missing policy stands above the fleet, since when, with what to do", asy
   assert.equal(document.querySelector<HTMLAnchorElement>(".note.bad a")!.href, policies.alert.runbook);
 });
 
+test("a cause has the warnings about what its children make", async () => {
+  const warnings = [{ time: minutesAgo(3), count: 2, type: "Warning", reason: "FailedScheduling", message: "0/1 nodes are available", object: "Pod/web-5d8f7c9b6d-x2x7k" }];
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), cause: { ...resource().cause!, warnings } } });
+  await show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelector(".cause li"), "the warning");
+  assert.match(document.querySelector(".cause li")!.textContent!, /FailedScheduling 0\/1 nodes are available Pod\/web-5d8f7c9b6d-x2x7k, 3m/);
+});
+
 test("a cause has what to do and a page about its reason, since when, and no address that is no page", async () => {
   const cause = { ...resource().cause!, reason: "NotOwned", todo: "Rename or delete the other object.", page: "https://example.com/troubleshoot.md#stalled" };
   answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), since: minutesAgo(12), cause } });

@@ -1,6 +1,7 @@
 import type { Cause, State } from "../api";
 import { texts } from "../texts";
 import { Advice } from "../parts/advice";
+import { Age } from "../parts/age";
 import { Message, Text } from "../parts/text";
 import { causeId } from "./tree-order";
 
@@ -12,6 +13,12 @@ export function CauseNote({ of, state }: { of: Cause; state: State }) {
       <h2 id="h-cause">{state === "Waiting" ? t.waits : t.cause}</h2>
       <p><Message of={of.message} /></p>
       {of.field && <GateFacts of={of} />}
+      {of.warnings && (
+        <>
+          <p>{t.warnings}:</p>
+          <ul>{of.warnings.map((w) => <li key={w.object + w.reason}><strong><Text of={w.reason} /></strong> <Message of={w.message} /> <span class="muted"><Text of={w.object} />, <Age of={w.time} /></span></li>)}</ul>
+        </>
+      )}
       <Advice of={of} />
       {of.declaration && (
         <p class="under">

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orkspace/orkestra/test/auditlog"
 	"github.com/orkspace/orkestra/test/gitserver"
 	"github.com/orkspace/orkestra/test/localcluster"
 	base "github.com/orkspace/orkestra/test/plane"
@@ -21,7 +22,7 @@ type world struct {
 	*base.Plane
 
 	git      *gitserver.Repository
-	audit    *base.Audit
+	audit    *auditlog.Log
 	orkestra string // the binary
 	argocd   string // the binary
 	redis    string // where what Argo CD's parts share is
@@ -33,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	w := &world{
-		Plane: base.Bare(t, localcluster.Options{AuditLog: audit}), git: gitserver.New(t), audit: base.NewAudit(audit), redis: base.FreeAddress(t),
+		Plane: base.Bare(t, localcluster.Options{AuditLog: audit}), git: gitserver.New(t), audit: auditlog.New(audit), redis: base.FreeAddress(t),
 		orkestra: base.Build(t, root, "orkestra", "./cmd/orkestra"), argocd: base.Build(t, "controllers", "argocd", "."),
 	}
 	w.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/orkspace/orkestra/test/auditlog"
 	"github.com/orkspace/orkestra/test/gitserver"
 	"github.com/orkspace/orkestra/test/localcluster"
 	base "github.com/orkspace/orkestra/test/plane"
@@ -27,7 +28,7 @@ type world struct {
 	*base.Plane
 
 	git   *gitserver.Repository
-	audit *base.Audit
+	audit *auditlog.Log
 	steps base.Steps
 }
 
@@ -35,7 +36,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	p := base.Bare(t, localcluster.Options{AuditLog: audit})
-	w := &world{Plane: p, git: gitserver.New(t), audit: base.NewAudit(audit)}
+	w := &world{Plane: p, git: gitserver.New(t), audit: auditlog.New(audit)}
 	w.Kubectl(t, "apply", "--server-side", "-f", root+"/config/crd/bases", "-f", root+"/config/default/namespace.yaml")
 	w.Kubectl(t, "create", "namespace", "flux-system")
 	w.Kubectl(t, "create", "namespace", "apps")

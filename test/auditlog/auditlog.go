@@ -1,4 +1,5 @@
-package plane
+// Package auditlog counts what programs write to an API server, for tests that show that two of them do not fight.
+package auditlog
 
 import (
 	"bufio"
@@ -10,17 +11,17 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Audit reads the audit log of an API server: localcluster.Options.AuditLog.
-type Audit struct {
+// Log reads the audit log of an API server: localcluster.Options.AuditLog.
+type Log struct {
 	file string
 	read int64
 }
 
-// NewAudit reads a log from its beginning.
-func NewAudit(file string) *Audit { return &Audit{file: file} }
+// New reads a log from its beginning.
+func New(file string) *Log { return &Log{file: file} }
 
 // Writes counts what was written since the last call, by program, verb, resource and name, as far as counts says so. Dry runs, leases and events are no writes.
-func (a *Audit) Writes(t *testing.T, counts func(*auditv1.Event) bool) map[string]int {
+func (a *Log) Writes(t *testing.T, counts func(*auditv1.Event) bool) map[string]int {
 	t.Helper()
 	file, err := os.Open(a.file)
 	if err != nil {

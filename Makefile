@@ -326,8 +326,8 @@ $(BIN)/orkestra-providers: go.mod go.sum $(call gofiles,api cmd config controlle
 define cached
 @kept="$(CACHE)/$(@F)-$$({ $(GO) version; echo '$(4)'; cat $(sort $(1)); } | git hash-object --stdin)"; \
 if [ ! -x "$$kept" ]; then \
-	echo 'Building $(@F) from source. The first time this takes some minutes.'; \
-	mkdir -p "$(CACHE)"; (cd $(2) && $(GO) build $(4) -o "$$kept.$$$$" $(3)); mv "$$kept.$$$$" "$$kept"; \
+	echo 'Building $(@F) from source, once.'; \
+	mkdir -p "$(CACHE)"; (cd $(2) && $(CURDIR)/test/tools/progress.sh $(GO) $(4) -o "$$kept.$$$$" $(3)); mv "$$kept.$$$$" "$$kept"; \
 fi; \
 touch "$$kept"; mkdir -p $(BIN); cp "$$kept" $@.$$$$; mv $@.$$$$ $@; \
 find "$(CACHE)" -name '$(@F)-*' -mtime +30 -delete

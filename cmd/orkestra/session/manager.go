@@ -70,6 +70,9 @@ func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over ti
 	switch since := duration.HumanDuration(now.Sub(renewed.Time)); {
 	case m.Holder == "":
 		m.Message = fmt.Sprintf("Lease %q has had no holder for %s", at, since)
+	case now.Sub(renewed.Time) < -life:
+		m.State = ManagerUnknown
+		m.Message = fmt.Sprintf("Whether a manager is at work is not known: Lease %q was renewed %s in the future, by the clock of this machine. Compare both clocks", at, duration.HumanDuration(renewed.Sub(now)))
 	case now.Sub(renewed.Time) > life:
 		m.Message = fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since)
 	default:

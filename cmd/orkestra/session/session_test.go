@@ -125,6 +125,7 @@ func TestManagers(t *testing.T) {
 		"one whose Lease has run out":   {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
 		"one whose Lease lives longer":  {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
 		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one of the far future":         {lease(holder, "m", renewed, "2036-01-02T03:04:09.000000Z", life, int64(15)), ManagerUnknown, `Lease "orkestra-system/orkestra-leader" was renewed 10y in the future, by the clock of this machine`},
 		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, `No manager is at work, or it runs with --leader-elect=false and has had nothing to write: Lease "orkestra-system/orkestra-leader" has had no holder for 2s. What`},
 		"one that never renewed":        {both(lease(holder, "m"), func(s *shared.APIServer) { find(s, "Lease").SetCreationTimestamp(metav1.NewTime(now)) }), ManagerAway, "was never renewed"},
 		"one that has ended its writes": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:02:16Z"})), ManagerAway, "has had no holder for 2m"},

@@ -240,7 +240,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := addPage(mgr, o, c, eng, compiling, remembered, revisions, draining); err != nil {
+	if err := addPage(mgr, o, c, eng, compiling, remembered, revisions, draining, keys); err != nil {
 		return err
 	}
 	return add(mgr, []reconciler{
@@ -258,7 +258,7 @@ func newHistory(o Options) *history.History {
 }
 
 // addPage has a manager serve the Control Center, where that is asked for.
-func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, compiling *compiler.Compiler, remembered *history.History, revisions *revision.Store, lease *drain.Watch) error {
+func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, compiling *compiler.Compiler, remembered *history.History, revisions *revision.Store, lease *drain.Watch, keys *rollback.Keys) error {
 	if o.Web == nil {
 		return nil
 	}
@@ -279,7 +279,7 @@ func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine, c
 		Revisions: revisions, REST: writing, HTTP: mgr.GetHTTPClient().Transport, Events: mgr.GetEventRecorder(engine.EventSource),
 	}, source)
 	options := *o.Web
-	options.Leader = &serve.Leader{Leading: eng.Leading, Annotations: lease.Annotations}
+	options.Leader = &serve.Leader{Leading: eng.Leading, Annotations: lease.Annotations, Key: func(ctx context.Context) ([]byte, error) { return keys.Load(ctx) }}
 	server, err := serve.NewServer(options, source, actor, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
 	if err != nil {
 		return err

@@ -121,8 +121,8 @@ func (a *Actor) Return(ctx context.Context, box, revision string) (*api.Return, 
 }
 
 // errFollows refuses an order where this process may not write.
-var errFollows = apierrors.NewServiceUnavailable("Nothing was done: the replica that has answered does not lead, so that it may not write, and the one that leads could not be asked, " +
-	"or a proxy has said who asks, which can't be passed on. Try again in a moment")
+var errFollows = apierrors.NewServiceUnavailable("Nothing was done: the replica that has answered does not lead, so that it may not write, and the one that leads could not be asked. " +
+	"Try again in a moment")
 
 // writing gives what acts for the one who asks, where this process may write.
 func (a *Actor) writing(ctx context.Context) (*act.Hand, error) {

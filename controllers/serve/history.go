@@ -13,7 +13,7 @@ import (
 )
 
 // follows is the note of a manager that does not lead.
-const follows = "The manager that leads remembers the last reconciles, and another one has answered: that one could not be asked, or a proxy has said who asks, which can't be passed on"
+const follows = "The manager that leads remembers the last reconciles, and another one has answered, because that one could not be asked"
 
 // cycles gives the last reconciles of a resource, which the person may read. Objects that were written are named where they may be listed.
 func (r *reader) cycles(ctx context.Context, box, namespace, name string) api.History {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/person"
 )
 
 // Leader is what a replica knows of the one that leads.
@@ -29,6 +30,8 @@ type Leader struct {
 	Leading func() bool
 	// Annotations are those of the Lease, as they were last seen; nil: it was not seen.
 	Annotations func() map[string]string
+	// Key is one that all replicas have, and nobody else. An error says why it can't be had.
+	Key func(ctx context.Context) ([]byte, error)
 }
 
 // How long the leader may take: to be reached, and to begin its answer. Somebody waits for it who could have the follower's own. After that it is left
@@ -44,16 +47,14 @@ const (
 	idleTimeout = time.Minute
 )
 
-// headerAsked stands in a question that a follower passes on, so that it goes no further: two that both believe that the other leads would send it
-// to and fro.
-const headerAsked = "Orkestra-Passed-On"
-
 // passing has the leader answer what it alone knows: queue, workers, and what it remembers of reconciles; and do what people ask for, since it alone
-// writes. It passes on the question as it came, with what says who asks, so that the leader lets in and shows what it would if it had been asked itself.
+// writes. It passes on the question, and says who asks; what showed that to this process stays here. A question that was passed on goes no further: two that
+// both believe that the other leads would send it to and fro.
 // Where the leader can't be asked, this process answers from what it knows, which says so.
 type passing struct {
 	leader Leader
 	own    http.Handler
+	sealed *web.Replicas
 	clock  clock.PassiveClock
 	log    logr.Logger
 	proxy  *httputil.ReverseProxy
@@ -65,8 +66,8 @@ type passing struct {
 }
 
 // newPassing makes one in front of a process's own answers.
-func newPassing(l Leader, own http.Handler, clk clock.PassiveClock, log logr.Logger) *passing {
-	p := &passing{leader: l, own: own, clock: clk, log: log}
+func newPassing(l Leader, own http.Handler, sealed *web.Replicas, clk clock.PassiveClock, log logr.Logger) *passing {
+	p := &passing{leader: l, own: own, sealed: sealed, clock: clk, log: log}
 	p.client = &http.Transport{
 		DialTLSContext: p.dial, ResponseHeaderTimeout: answerTimeout, MaxIdleConns: idlePeers, MaxIdleConnsPerHost: idlePeers, IdleConnTimeout: idleTimeout,
 		DisableCompression: true, // it is passed on as it is
@@ -85,7 +86,8 @@ type place struct{ address, certificate string }
 type passed struct {
 	place
 
-	body []byte
+	body  []byte
+	asked *http.Request // as it came
 }
 
 // passedKey is its key in the context of the question.
@@ -99,7 +101,8 @@ func passedOf(ctx context.Context) passed {
 // ServeHTTP implements http.Handler.
 func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, known := p.where()
-	if !known || !isLeaders(r) || r.Header.Get(headerAsked) != "" || !web.ShowsWhoAsks(r.Context()) {
+	who, said := person.From(r.Context())
+	if !known || !isLeaders(r) || !said || r.Header.Get(web.PassedOnHeader) != "" {
 		p.own.ServeHTTP(w, r)
 		return
 	}
@@ -108,8 +111,12 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.own.ServeHTTP(w, r) // it refuses what is too long
 		return
 	}
-	ctx := context.WithValue(r.Context(), passedKey{}, passed{place: at, body: body})
-	p.proxy.ServeHTTP(w, r.WithContext(ctx))
+	sealed := r.Clone(context.WithValue(r.Context(), passedKey{}, passed{place: at, body: body, asked: r}))
+	if err := p.sealed.Seal(sealed, who, body); err != nil {
+		p.instead(w, sealed, err)
+		return
+	}
+	p.proxy.ServeHTTP(w, sealed)
 }
 
 // kept reads the body of a question, which can be read again then; false: it is longer than any that is answered, or can't be read.
@@ -167,11 +174,9 @@ func isLeaders(r *http.Request) bool {
 	return path == "fleet" || path == "manager" || parts[0] == "boxes" && (len(parts) == 2 || len(parts) == 5 && parts[2] == "resources")
 }
 
-// rewrite sends a question to the leader. Its header Host stays: it is what the leader checks as well.
+// rewrite sends a question to the leader.
 func rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(&url.URL{Scheme: "https", Host: passedOf(r.In.Context()).address})
-	r.Out.Host = r.In.Host
-	r.Out.Header.Set(headerAsked, "true")
 }
 
 // dial connects to the leader, and to nobody else: it shows the certificate whose hash is on the Lease.
@@ -214,6 +219,6 @@ func (p *passing) instead(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, errRefused) {
 		p.leaveAlone(of.place)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(of.body))
-	p.own.ServeHTTP(w, r)
+	of.asked.Body = io.NopCloser(bytes.NewReader(of.body))
+	p.own.ServeHTTP(w, of.asked)
 }

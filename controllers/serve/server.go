@@ -82,16 +82,19 @@ func NewServer(o Options, source web.Source, actor web.Actor, tokens web.Tokens,
 		}
 		doors.SignIn = signs
 	}
-	s.guard = web.NewGuard(doors, s.answers(clk))
+	if l := o.Leader; l != nil {
+		doors.Replicas = &web.Replicas{Key: l.Key, Clock: clk, Log: log}
+	}
+	s.guard = web.NewGuard(doors, s.answers(doors.Replicas, clk))
 	return s, s.certify()
 }
 
 // answers are the pages of this process, with the leader's in front of them where there is another one.
-func (s *Server) answers(clk clock.PassiveClock) http.Handler {
+func (s *Server) answers(sealed *web.Replicas, clk clock.PassiveClock) http.Handler {
 	if s.options.Leader == nil {
 		return s.pages
 	}
-	s.passing = newPassing(*s.options.Leader, s.pages, clk, s.log)
+	s.passing = newPassing(*s.options.Leader, s.pages, sealed, clk, s.log)
 	return s.passing
 }
 

@@ -38,6 +38,8 @@ type Doors struct {
 	Proxy *Proxy
 	// SignIn signs people in; nil: nobody can.
 	SignIn SignIn
+	// Replicas pass on what people ask them; nil: there are no others.
+	Replicas *Replicas
 	// Anonymous is as whom those count who do not say who they are; nil: they are refused.
 	Anonymous *person.Person
 	// Hosts are the names, without ports, at which browsers reach the page. Addresses and localhost need no name.
@@ -47,7 +49,7 @@ type Doors struct {
 	Log   logr.Logger
 }
 
-// Guard lets in whom it knows: whom a trusted proxy names, who sends the token of a Kubernetes user in the header Authorization, who has signed in, and
+// Guard lets in whom it knows: whom another replica names that has let them in, whom a trusted proxy names, who sends the token of a Kubernetes user in the header Authorization, who has signed in, and
 // where it is said as whom they count, those who say nothing. Everything behind it has the person in its context.
 type Guard struct {
 	Doors
@@ -153,6 +155,9 @@ func (g *Guard) open(w http.ResponseWriter, r *http.Request) {
 
 // enter finds out who asks.
 func (g *Guard) enter(r *http.Request) (*entry, *refusal) {
+	if e, refused := g.Replicas.enter(r); e != nil || refused != nil {
+		return e, refused
+	}
 	if e, refused := g.Proxy.enter(r); e != nil || refused != nil {
 		return e, refused
 	}
@@ -253,10 +258,6 @@ func entryOf(ctx context.Context) entry {
 	}
 	return entry{}
 }
-
-// ShowsWhoAsks says whether a request, sent once more by somebody else, would still show who asks: by its token, its session, or because everybody
-// counts as one user. What a proxy says it shows by its own certificate.
-func ShowsWhoAsks(ctx context.Context) bool { return !entryOf(ctx).byProxy }
 
 // isStillIn asks whether who has sent a request would still be let in.
 func isStillIn(r *http.Request) bool {

@@ -128,7 +128,7 @@ func (w *world) Difference(_ context.Context, box, from, to string) (*api.Differ
 func (w *world) steps(b api.Box) api.Steps {
 	names := []string{"gather", "metadata", "dependencies", "validation", "cross", "external", "onCreate", "onReconcile", "prune", "settle", "status"}
 	if b.Name == "databases" {
-		out := api.Steps{Note: "The manager that leads remembers the last reconciles, and another one has answered: that one could not be asked, or a proxy has said who asks, which can't be passed on"}
+		out := api.Steps{Note: "The manager that leads remembers the last reconciles, and another one has answered, because that one could not be asked"}
 		for _, name := range names {
 			out.Steps = append(out.Steps, api.Step{Name: name})
 		}

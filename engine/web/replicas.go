@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/person"
 )
 
 // PassedOnHeader is the header of a question that one replica passes on to another: who asks what, sealed.
-const PassedOnHeader = "Orkestra-Passed-On"
+const PassedOnHeader = "Orkestra-Passed-On" //nolint:gosec // its name is no secret
 
 // sealLife is for how long a seal counts, before and after it was made: the clocks of two nodes differ.
 const sealLife = 30 * time.Second
@@ -40,11 +41,15 @@ type Replicas struct {
 
 // passedOn is what is sealed: one question of one person, now.
 type passedOn struct {
-	Person person.Person `json:"person"`
-	Method string        `json:"method"`
-	URI    string        `json:"uri"`
-	Body   []byte        `json:"body"` // its SHA-256
-	At     time.Time     `json:"at"`
+	Name   string                                `json:"name"`
+	UID    string                                `json:"uid,omitempty"`
+	Groups []string                              `json:"groups,omitempty"`
+	Extra  map[string]authorizationv1.ExtraValue `json:"extra,omitempty"`
+	Shared bool                                  `json:"shared,omitempty"`
+	Method string                                `json:"method"`
+	URI    string                                `json:"uri"`
+	Body   []byte                                `json:"body"` // its SHA-256
+	At     time.Time                             `json:"at"`
 }
 
 // Seal has a request say who asks, in place of what showed it before.
@@ -54,7 +59,10 @@ func (p *Replicas) Seal(r *http.Request, who person.Person, body []byte) error {
 		return err
 	}
 	sum := sha256.Sum256(body)
-	text, err := json.Marshal(passedOn{Person: who, Method: r.Method, URI: r.URL.RequestURI(), Body: sum[:], At: p.Clock.Now()})
+	text, err := json.Marshal(passedOn{
+		Name: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra, Shared: who.Shared,
+		Method: r.Method, URI: r.URL.RequestURI(), Body: sum[:], At: p.Clock.Now(),
+	})
 	if err != nil {
 		return fmt.Errorf("writing who asks: %w", err)
 	}
@@ -100,7 +108,7 @@ func (p *Replicas) enter(r *http.Request) (*entry, *refusal) {
 	if err != nil || said.Method != r.Method || said.URI != r.URL.RequestURI() || !bytes.Equal(said.Body, sum) || age > sealLife || age < -sealLife {
 		return nil, no
 	}
-	return &entry{who: said.Person}, nil
+	return &entry{who: person.Person{Name: said.Name, UID: said.UID, Groups: said.Groups, Extra: said.Extra, Shared: said.Shared}}, nil
 }
 
 // opened takes apart what a header holds.

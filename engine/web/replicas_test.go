@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/engine/web/person"
@@ -20,7 +21,7 @@ import (
 // TestWhatReplicasPassOn: who asks is whom another replica names, for one question, for half a minute.
 func TestWhatReplicasPassOn(t *testing.T) {
 	const path, body = "/api/v1/boxes/shop/actions/suspend?a=b", `{"uid": "x"}`
-	ann := person.Person{Name: "ann", UID: "7", Groups: []string{"sre"}}
+	ann := person.Person{Name: "ann", UID: "7", Groups: []string{"sre"}, Extra: map[string]authorizationv1.ExtraValue{"a": {"b"}}, Shared: true}
 	for name, tc := range map[string]struct {
 		change func(r *http.Request, c *clocktesting.FakePassiveClock)
 		keyErr error

@@ -134,10 +134,11 @@ func (r *Resource) notKnown(err error) {
 }
 
 // notServed says that the box is not ready. It is why nothing is known of a resource whose own status does not say how it stands: nothing runs, or what
-// does is not the box as it is now. A box that is Degraded does run, and comes to each resource.
+// does is not the box as it is now. A box that is Degraded does run, and comes to each resource; and one that has taken the resource up tells more itself.
 func (r *Resource) notServed(box *v1alpha1.OperatorBox, ready *metav1.Condition, noPlan bool) {
 	said := ready.Reason + ": " + oneLine(ready.Message)
-	if r.Reason == reasonUnseen && (noPlan || ready.Reason != v1alpha1.ReasonDegraded) {
+	taken := r.object.GetAnnotations()[v1alpha1.AnnotationManagedBy] == box.Name
+	if r.Reason == reasonUnseen && (noPlan || !taken && ready.Reason != v1alpha1.ReasonDegraded) {
 		how := "is not ready"
 		if noPlan {
 			how = "does not run"

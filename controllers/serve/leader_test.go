@@ -130,14 +130,14 @@ func TestTheLeaderActs(t *testing.T) {
 					g.Expect(w.Code).To(Equal(http.StatusNotFound))
 					return
 				}
-				g.Expect(<-l.asked).NotTo(BeNil())
+				g.Expect(l.asked).To(Receive())
 				g.Expect(w.Body.String()).To(Equal("POST " + body))
 
 				p.leader = follower(refuses.notes())
 				p.own = http.HandlerFunc(read)
 				w = httptest.NewRecorder()
 				p.ServeHTTP(w, sent(path, body))
-				g.Expect(<-refuses.asked).NotTo(BeNil())
+				g.Expect(refuses.asked).To(Receive())
 				g.Expect(w.Body.String()).To(Equal("POST "+body), "the follower reads it again")
 			})
 		}

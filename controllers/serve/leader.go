@@ -113,7 +113,7 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	sealed := r.Clone(context.WithValue(r.Context(), passedKey{}, passed{place: at, body: body, asked: r}))
 	if err := p.sealed.Seal(sealed, who, body); err != nil {
-		p.instead(w, sealed, err)
+		p.instead(w, sealed, fmt.Errorf("%w: %w", errUnsealed, err))
 		return
 	}
 	p.proxy.ServeHTTP(w, sealed)
@@ -194,16 +194,28 @@ func (p *passing) dial(ctx context.Context, network, address string) (net.Conn, 
 			return nil
 		},
 	}}
-	return dialer.DialContext(ctx, network, address) //nolint:wrapcheck // instead says what it was for
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreached, err)
+	}
+	return conn, nil
 }
+
+// errUnreached is the error of a leader that has got nothing of a question.
+var errUnreached = errors.New("it can't be reached")
+
+// errUnsealed is the error of a question that was not sent, because this process can't say who asks.
+var errUnsealed = errors.New("who asks can't be sealed")
 
 // errRefused is the error of a leader that has answered, and not the question.
 var errRefused = errors.New("it does not answer this")
 
-// isAnswer refuses what a leader says that does not know who asks, or is about to end: the follower's own answer is better.
+// isAnswer refuses what a leader says that does not know who asks, or is about to end: the follower's own answer is better. What it says of an order
+// is passed on: it may have done it.
 func isAnswer(r *http.Response) error {
 	switch code := r.StatusCode; {
-	case code == http.StatusUnauthorized, code == http.StatusMisdirectedRequest, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+	case code == http.StatusUnauthorized, code == http.StatusMisdirectedRequest, code == http.StatusTooManyRequests,
+		code >= http.StatusInternalServerError && r.Request.Method != http.MethodPost:
 		return fmt.Errorf("%w: %s", errRefused, r.Status)
 	}
 	return nil
@@ -218,6 +230,10 @@ func (p *passing) instead(w http.ResponseWriter, r *http.Request, err error) {
 	of := passedOf(r.Context())
 	if !errors.Is(err, errRefused) {
 		p.leaveAlone(of.place)
+	}
+	if sent := !errors.Is(err, errRefused) && !errors.Is(err, errUnreached) && !errors.Is(err, errUnsealed); sent && r.Method == http.MethodPost {
+		web.Problem(w, http.StatusServiceUnavailable, "The replica that leads did not answer in time: whether it was done is not known. Look at the object, and try again if it was not")
+		return
 	}
 	of.asked.Body = io.NopCloser(bytes.NewReader(of.body))
 	p.own.ServeHTTP(w, of.asked)

@@ -113,7 +113,7 @@ func TestTheLeaderActs(t *testing.T) {
 		_, _ = w.Write(append([]byte(r.Method+" "), body...))
 	}
 	l := startLeading(t, read)
-	refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	refuses := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	long := strings.Repeat("x", maxPassed)
 	for path, want := range map[string]bool{
 		"/api/v1/boxes/shop/actions/suspend": true, "/api/v1/boxes/shop/resources/team-a/x/actions/pause": true, "/mcp": true,
@@ -151,6 +151,20 @@ func TestTheLeaderActs(t *testing.T) {
 		g.Expect(l.asked).NotTo(Receive())
 		g.Expect(w.Body.Len()).To(Equal(len("POST ")+len(long)+1), "the follower has it whole")
 	})
+}
+
+// TestWhatTheLeaderSaysOfAnOrderStands: it may have done it, so that nobody else says that nothing was done.
+func TestWhatTheLeaderSaysOfAnOrderStands(t *testing.T) {
+	g := NewWithT(t)
+	const order = "/api/v1/boxes/shop/actions/suspend"
+	fails := startLeading(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	g.Expect(asks(t, follower(fails.notes()), sent(order, "an order")).Code).To(Equal(http.StatusBadGateway))
+	breaks := startLeading(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	w := asks(t, follower(breaks.notes()), sent(order, "an order"))
+	g.Expect(w.Code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(w.Body.String()).To(ContainSubstring("whether it was done is not known"))
+	breaks.Close()
+	g.Expect(asks(t, follower(breaks.notes()), sent(order, "an order")).Body.String()).To(Equal("own"), "nobody has got it")
 }
 
 // TestALeaderThatDoesNotAnswerIsLeftAlone for a while, so that one alone waits for it; one that answers is not.

@@ -99,6 +99,7 @@ func (f *revisions) run(ctx context.Context, box string, out io.Writer) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
+	f.now = i.ServerTime(f.now)
 	live, err := i.Box(ctx, box)
 	if err != nil {
 		return exit.Failure(err)

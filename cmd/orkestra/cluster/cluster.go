@@ -22,6 +22,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -94,11 +96,15 @@ func Scheme() *runtime.Scheme {
 }
 
 // Client gives a client whose requests end in time, and the configuration that it has. Nothing is asked yet.
-func (f Flags) Client() (client.Client, *rest.Config, error) {
+func (f Flags) Client() (client.Client, *rest.Config, error) { return f.client(nil) }
+
+// client is Client, with a transport around that of the configuration; nil: none.
+func (f Flags) client(around transport.WrapperFunc) (client.Client, *rest.Config, error) {
 	config, err := f.Config()
 	if err != nil {
 		return nil, nil, err
 	}
+	config.Wrap(around)
 	config.Timeout = requestTimeout
 	// A command prints its answer and nothing else: no warnings of the API server, and no logs of controller-runtime, which would also
 	// complain that nobody has set a logger.
@@ -117,12 +123,15 @@ type Cluster struct {
 	Client client.Client
 	// Config is how the server is reached.
 	Config *rest.Config
+	// Clock tells the server's time.
+	Clock *Clock
 }
 
 // Connect gives a Cluster. It asks for a kind at once, so that it fails where the API server can't be reached: later, a failed look-up would
 // only say that there is no such kind.
 func (f Flags) Connect() (*Cluster, error) {
-	c, config, err := f.Client()
+	clk := NewClock(clock.RealClock{})
+	c, config, err := f.client(clk.Wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +139,7 @@ func (f Flags) Connect() (*Cluster, error) {
 	if _, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		return nil, fmt.Errorf("asking %s for its kinds: %w", config.Host, err)
 	}
-	return &Cluster{Client: c, Config: config}, nil
+	return &Cluster{Client: c, Config: config, Clock: clk}, nil
 }
 
 // Get gives an object, or nil where there is none of this name.

@@ -100,6 +100,7 @@ func (f *flags) run(ctx context.Context, args []string, out, notes io.Writer) er
 	if err != nil {
 		return exit.Failure(err)
 	}
+	f.now = i.ServerTime(f.now)
 	about, err := subjectOf(ctx, i, wanted[0])
 	if err != nil {
 		return exit.Failure(err)

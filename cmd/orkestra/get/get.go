@@ -124,6 +124,7 @@ func (f *flags) run(ctx context.Context, args []string, out, notes io.Writer) er
 	if err != nil {
 		return exit.Failure(err)
 	}
+	f.now = i.ServerTime(f.now)
 	shelf, said, err := f.shelf(ctx, i, kind)
 	if err != nil {
 		return exit.Failure(err)

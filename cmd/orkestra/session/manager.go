@@ -72,7 +72,7 @@ func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over ti
 		m.Message = fmt.Sprintf("Lease %q has had no holder for %s", at, since)
 	case now.Sub(renewed.Time) < -life:
 		m.State = ManagerUnknown
-		m.Message = fmt.Sprintf("Whether a manager is at work is not known: Lease %q was renewed %s in the future, by the clock of this machine. Compare both clocks", at, duration.HumanDuration(renewed.Sub(now)))
+		m.Message = fmt.Sprintf("Whether a manager is at work is not known: Lease %q was renewed %s in the future, by the clock of the API server. Compare that of the manager's node", at, duration.HumanDuration(renewed.Sub(now)))
 	case now.Sub(renewed.Time) > life:
 		m.Message = fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since)
 	default:

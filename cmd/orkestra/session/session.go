@@ -114,9 +114,9 @@ func (f *Flags) Session() (*Session, error) {
 	return s, nil
 }
 
-// Inspector reads the boxes.
+// Inspector reads the boxes. now is what this machine's clock shows; the inspector goes by the time that the API server then has.
 func (s *Session) Inspector(ctx context.Context, now time.Time) (*Inspector, error) {
-	i, err := s.inspecting.Inspector(ctx, now)
+	i, err := s.inspecting.Inspector(ctx, s.cluster.Clock.At(now))
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("%s has no OperatorBoxes: Orkestra is not installed there", s.cluster.Config.Host)
 	}
@@ -136,10 +136,18 @@ func (s *Session) Watching() (client.WithWatch, error) { return s.cluster.Watchi
 func (i *Inspector) Watching() (client.WithWatch, error) { return i.session.Watching() }
 
 // Hand does what the caller asks for.
-func (i *Inspector) Hand() *act.Hand { return i.session.Hand(i.Client(), clock.RealClock{}) }
+func (i *Inspector) Hand() *act.Hand { return i.session.Hand(i.Client(), i.session.Clock()) }
 
 // Revisions reads what boxes have said.
 func (i *Inspector) Revisions() *revision.Store { return i.session.revisions }
+
+// Clock tells the API server's time.
+func (s *Session) Clock() clock.PassiveClock { return s.cluster.Clock }
+
+// ServerTime tells the time that the API server has when this machine's clock shows another.
+func (i *Inspector) ServerTime(now func() time.Time) func() time.Time {
+	return func() time.Time { return i.session.cluster.Clock.At(now()) }
+}
 
 // Client reads and reviews with the rights of the caller.
 func (s *Session) Client() client.Client { return s.cluster.Client }

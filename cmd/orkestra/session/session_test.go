@@ -125,7 +125,7 @@ func TestManagers(t *testing.T) {
 		"one whose Lease has run out":   {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
 		"one whose Lease lives longer":  {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
 		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
-		"one of the far future":         {lease(holder, "m", renewed, "2036-01-02T03:04:09.000000Z", life, int64(15)), ManagerUnknown, `Lease "orkestra-system/orkestra-leader" was renewed 10y in the future, by the clock of this machine`},
+		"one of the far future":         {lease(holder, "m", renewed, "2036-01-02T03:04:09.000000Z", life, int64(15)), ManagerUnknown, `Lease "orkestra-system/orkestra-leader" was renewed 10y in the future, by the clock of the API server`},
 		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, `No manager is at work, or it runs with --leader-elect=false and has had nothing to write: Lease "orkestra-system/orkestra-leader" has had no holder for 2s. What`},
 		"one that never renewed":        {both(lease(holder, "m"), func(s *shared.APIServer) { find(s, "Lease").SetCreationTimestamp(metav1.NewTime(now)) }), ManagerAway, "was never renewed"},
 		"one that has ended its writes": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:02:16Z"})), ManagerAway, "has had no holder for 2m"},
@@ -149,6 +149,29 @@ func TestManagers(t *testing.T) {
 				g.Expect(m.Message).To(BeEmpty())
 			}
 			g.Expect(m.Message).To(ContainSubstring(tc.wanted))
+		})
+	}
+}
+
+// A machine whose clock is wrong sees the manager that is at work, and ages as they are: both are told by the API server's clock.
+func TestAClockThatIsWrong(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"an hour behind": time.Hour, "an hour ahead": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			local := time.Now()
+			server := &shared.APIServer{Objects: shared.Objects(t, clusterFile), Date: local.Add(ahead).UTC().Format(http.TimeFormat)}
+			find(server, "Lease").Object["spec"] = map[string]any{
+				"holderIdentity": "m", "renewTime": local.Add(ahead).UTC().Format(metav1.RFC3339Micro), "leaseDurationSeconds": int64(1200),
+			}
+			f := &Flags{}
+			f.server.Kubeconfig = server.Start(t)
+			i, err := f.New(t.Context(), local)
+			g.Expect(err).NotTo(HaveOccurred())
+			m := i.Manager(t.Context())
+			g.Expect(m.State).To(Equal(ManagerRunning), m.Message)
+			for _, now := range []time.Time{i.Now(), i.ServerTime(func() time.Time { return local })(), i.session.Clock().Now()} {
+				g.Expect(now).To(BeTemporally("~", local.Add(ahead), 20*time.Minute))
+			}
 		})
 	}
 }

@@ -57,6 +57,8 @@ type answer struct {
 
 	// Manager says whether one is at work.
 	Manager session.Manager `json:"manager"`
+
+	now time.Time // by the API server's clock
 }
 
 // NewCommand makes the command with a clock.
@@ -96,12 +98,11 @@ func (f *flags) run(ctx context.Context, arg string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	now := f.now()
-	a, err := f.ask(ctx, kind, name, now)
+	a, err := f.ask(ctx, kind, name)
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if err := write(out, a, now); err != nil {
+	if err := write(out, a); err != nil {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
 	if !a.Ready && !a.Unselected {
@@ -110,8 +111,8 @@ func (f *flags) run(ctx context.Context, arg string, out io.Writer) error {
 	return nil
 }
 
-func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*answer, error) {
-	i, err := f.New(ctx, now)
+func (f *flags) ask(ctx context.Context, kind, name string) (*answer, error) {
+	i, err := f.New(ctx, f.now())
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +124,19 @@ func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*ans
 	if err != nil {
 		return nil, err
 	}
-	return &answer{Resource: resource, Manager: i.Manager(ctx)}, nil
+	return &answer{Resource: resource, Manager: i.Manager(ctx), now: i.Now()}, nil
 }
 
 // formats are the values of --output.
-var formats = map[string]func(io.Writer, *answer, time.Time) error{
-	"":          func(w io.Writer, a *answer, now time.Time) error { return a.write(w, now, false) },
-	output.Wide: func(w io.Writer, a *answer, now time.Time) error { return a.write(w, now, true) },
-	output.JSON: func(w io.Writer, a *answer, _ time.Time) error { return output.WriteJSON(w, a) },
-	output.YAML: func(w io.Writer, a *answer, _ time.Time) error { return output.WriteYAML(w, a) },
+var formats = map[string]func(io.Writer, *answer) error{
+	"":          func(w io.Writer, a *answer) error { return a.write(w, false) },
+	output.Wide: func(w io.Writer, a *answer) error { return a.write(w, true) },
+	output.JSON: func(w io.Writer, a *answer) error { return output.WriteJSON(w, a) },
+	output.YAML: func(w io.Writer, a *answer) error { return output.WriteYAML(w, a) },
 }
 
 // write says in the first line how the resource is, and then how its declarations are.
-func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
+func (a *answer) write(w io.Writer, wide bool) error {
 	var b strings.Builder
 	b.WriteString(output.Plain(a.Headline()) + "\n")
 	if a.Revision != "" {
@@ -163,9 +164,9 @@ func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
 		}
 		row := []string{d.Declaration, child, string(d.State), cmp.Or(d.Gate.State, "-")}
 		if wide {
-			row = append(row, cmp.Or(d.Gate.Wanted, "-"), cmp.Or(d.Gate.Actual, "-"), age(now, d.Created), cmp.Or(d.Path, "-"), d.Reason)
+			row = append(row, cmp.Or(d.Gate.Wanted, "-"), cmp.Or(d.Gate.Actual, "-"), age(a.now, d.Created), cmp.Or(d.Path, "-"), d.Reason)
 		} else {
-			row = append(row, age(now, d.Created), d.Reason)
+			row = append(row, age(a.now, d.Created), d.Reason)
 		}
 		rows = append(rows, row)
 	}

@@ -265,7 +265,7 @@ func waiting(obj *unstructured.Unstructured) string {
 }
 
 // draw writes the tree.
-func (a *answer) draw(w io.Writer, now time.Time) error {
+func (a *answer) draw(w io.Writer) error {
 	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
 		if line != "" {
 			if _, err := io.WriteString(w, output.Plain(line)+"\n"); err != nil {
@@ -275,7 +275,7 @@ func (a *answer) draw(w io.Writer, now time.Time) error {
 	}
 	rows := [][]string{{"NAME", "READY", "AGE", "STATUS"}}
 	for _, box := range a.Items {
-		rows = box.rows(rows, now, "", "")
+		rows = box.rows(rows, a.now, "", "")
 	}
 	return output.Table(w, rows)
 }

@@ -88,7 +88,7 @@ func TestBoxes(t *testing.T) {
 func TestLinesOfATree(t *testing.T) {
 	g := NewWithT(t)
 	made := metav1.NewTime(clock().Add(-90 * time.Second))
-	a := &answer{Manager: session.Manager{Message: "No manager is at work"}, Notes: []string{"a note"}, Items: []*node{
+	a := &answer{now: clock(), Manager: session.Manager{Message: "No manager is at work"}, Notes: []string{"a note"}, Items: []*node{
 		{Kind: "OperatorBox", Name: "a", Ready: yes, Children: []*node{
 			{Kind: "Shop", Namespace: "x", Name: "one", Ready: no, Status: "why", Created: &made, Children: []*node{
 				{Kind: "Deployment", Name: "web", Ready: yes, Children: []*node{{Kind: "Pod", Name: "p", Ready: yes}}},
@@ -99,7 +99,7 @@ func TestLinesOfATree(t *testing.T) {
 		{Kind: "OperatorBox", Name: "b", Ready: unknown},
 	}}
 	var out bytes.Buffer
-	g.Expect(a.draw(&out, clock())).To(Succeed())
+	g.Expect(a.draw(&out)).To(Succeed())
 	g.Expect(out.String()).To(Equal(`No manager is at work
 a note
 NAME                   READY     AGE   STATUS

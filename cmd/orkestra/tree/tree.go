@@ -50,7 +50,8 @@ type answer struct {
 	// Items are the boxes.
 	Items []*node `json:"items"`
 
-	incomplete bool // resources could not be read, so that nobody knows whether they are ready
+	now        time.Time // by the API server's clock
+	incomplete bool      // resources could not be read, so that nobody knows whether they are ready
 }
 
 // NewCommand makes the command with a clock.
@@ -73,8 +74,7 @@ func NewCommand(now func() time.Time) *cobra.Command {
 }
 
 func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
-	now := f.now()
-	write, err := output.Writer(f.format, func(out io.Writer, a *answer) error { return a.draw(out, now) })
+	write, err := output.Writer(f.format, func(out io.Writer, a *answer) error { return a.draw(out) })
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	a, err := f.ask(ctx, kind, name, now)
+	a, err := f.ask(ctx, kind, name)
 	if err != nil {
 		return exit.Failure(err)
 	}
@@ -100,13 +100,13 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // ask asks for one resource, or without a kind for all of all boxes.
-func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*answer, error) {
-	i, err := f.New(ctx, now)
+func (f *flags) ask(ctx context.Context, kind, name string) (*answer, error) {
+	i, err := f.New(ctx, f.now())
 	if err != nil {
 		return nil, err
 	}
 	g := &builder{Inspector: i, shown: map[string]bool{}, listed: map[listKey]*listResult{}}
-	a := &answer{Manager: i.Manager(ctx), Items: []*node{}}
+	a := &answer{Manager: i.Manager(ctx), Items: []*node{}, now: i.Now()}
 	if kind != "" {
 		target, err := i.Resolve(kind, name)
 		if err != nil {

@@ -90,7 +90,7 @@ func newSource(ctx context.Context, connected *session.Session) (*source, error)
 		Cycles: func(context.Context, string, string, string) api.History { return center.NoHistory(elsewhere) }, Hour: func(string) *api.Hour { return nil },
 		Steps:   func(string) api.Steps { return api.Steps{Note: elsewhere, Steps: []api.Step{}} },
 		Granted: granted(access.NewReviews(connected.Client(), clock.RealClock{})),
-		Clock:   clock.RealClock{}, Checking: connected.Checking(),
+		Clock:   connected.Clock(), Checking: connected.Checking(),
 	}
 	s.Person, err = whoAmI(ctx, connected.Client())
 	return s, err
@@ -171,7 +171,7 @@ const managerLife, managerTimeout = 2 * time.Second, 10 * time.Second
 // newest asks the Lease of the manager whether one is at work.
 func (s *source) newest(ctx context.Context) api.Manager {
 	m, err := s.manager.Get(ctx, "", func(ctx context.Context) (api.Manager, time.Duration, error) {
-		inspector, err := s.session.Inspector(ctx, s.Clock.Now())
+		inspector, err := s.session.Inspector(ctx, time.Now())
 		if err != nil {
 			return api.Manager{}, managerLife, err
 		}

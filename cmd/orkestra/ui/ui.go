@@ -76,7 +76,7 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	pages := web.New(web.Config{Source: source, Actor: connected.Hand(source.Own, source.Clock), Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
-	guard := web.NewLoopback(listener.Addr().String(), pages)
+	guard := web.NewLoopback(listener.Addr().String(), dated(pages, source.Clock))
 	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, and does what you confirm, until Ctrl-C.\n", guard.Address()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}

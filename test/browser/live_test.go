@@ -31,7 +31,7 @@ func (c *center) changes(t *testing.T, browser *chrome) {
 	one.until(t, "the resource is ready", marked+` && document.querySelector(".verdict.good") !== null && document.querySelector(".cause") === null`)
 	t.Logf("it is seen %s after the command began", time.Since(began).Round(time.Millisecond))
 	list.until(t, "its line is ready", marked+` && document.querySelector("table.resources tbody td.state").innerText.includes("Ready")`)
-	fleet.until(t, "the line of its box is", marked+` && `+fleetRow("gate")+`.querySelector(".resources").innerText.includes("1 of 1 ready") && !`+fleetRow("gate")+`.innerText.includes("waiting")`)
+	fleet.until(t, "the line of its box is", marked+` && `+fleetRow("gate")+`.querySelector(".resources").innerText.includes("1 of 1 settled") && !`+fleetRow("gate")+`.innerText.includes("waiting")`)
 }
 
 // fleetRow is the line of a box.

@@ -95,7 +95,8 @@ export const texts = {
     allWell: (boxes: number) => `${plural(boxes, "box", "boxes")}, none in trouble`,
     trouble: (bad: number, boxes: number) => `${count(bad)} of ${plural(boxes, "box", "boxes")} in trouble`,
     inTrouble: "In trouble",
-    failsWithin: "but resources fail",
+    failsWithin: "Resources fail",
+    boxItself: (state: string) => `the box is ${state}`,
     policies: "An admission policy is not in force",
     policiesTodo: "Who may write boxes or objects may do more than they should. What to do:",
     filter: "Filters",
@@ -207,8 +208,8 @@ export const texts = {
 
   counts: {
     total: (n: number) => plural(n, "resource", "resources"),
-    of: (ready: number, total: number) => `${count(ready)} of ${count(total)} ready`,
-    ready: (n: number) => `${count(n)} ready`,
+    of: (settled: number, total: number) => `${count(settled)} of ${count(total)} settled`,
+    settled: (n: number) => `${count(n)} settled`,
     waiting: (n: number) => `${count(n)} waiting`,
     failing: (n: number) => `${count(n)} failing`,
     none: "none",

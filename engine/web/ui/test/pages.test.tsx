@@ -126,7 +126,7 @@ test("what only waits is counted, and not what fails beside it", async () => {
   answers.set("/fleet", { body: { ...fleet(), boxes: [retried] } });
   show("/");
   await until(() => document.querySelector("td.resources"), "the fleet");
-  assert.equal(document.querySelector("td.resources .counts")!.textContent, "1 failing, 2 of 3 ready");
+  assert.equal(document.querySelector("td.resources .counts")!.textContent, "1 failing, 2 of 3 settled");
   render(null, document.getElementById("app")!);
   const { reason: _, message: __, ...rest } = box();
   answers.set("/boxes/bad", { body: { ...rest, resources: retried.resources } });
@@ -136,12 +136,12 @@ test("what only waits is counted, and not what fails beside it", async () => {
 });
 
 test("what is said of a failure stands once beside it", async () => {
-  const bad = { ...fleet().boxes[1]!, message: "5 reconciles in a row failed; carts shop/basket: onReconcile: no room", worst };
+  const bad = { ...fleet().boxes[1]!, message: "at least 5 reconciles in a row failed; carts shop/basket: onReconcile: no room", worst };
   answers.set("/fleet", { body: { ...fleet(), boxes: [bad] } });
   show("/");
   await until(() => document.querySelector("td.error"), "the fleet");
   const error = document.querySelector("td.error")!;
-  assert.equal(error.querySelector("p")!.textContent, "ResourcesFailing 5 reconciles in a row failed");
+  assert.equal(error.querySelector("p")!.textContent, "ResourcesFailing at least 5 reconciles in a row failed");
   assert.equal(error.textContent!.split("no room").length, 2);
   assert.equal(error.querySelector("p")!.title, bad.message, "all of it is in the title");
 });
@@ -374,14 +374,19 @@ test("a box that works while its resources fail is in trouble, and not green", a
   await until(() => document.querySelectorAll("tbody tr").length === 3, "the fleet");
   assert.deepEqual([...document.querySelectorAll("tbody th a")].map((a) => a.textContent), ["bad", "mixed", "fine"]);
   assert.deepEqual([...document.querySelectorAll("tbody .mark")].map((m) => [m.className, m.textContent]), [
-    ["mark bad", "Degraded"], ["mark bad", "Healthy"], ["mark good", "Healthy"],
+    ["mark bad", "Degraded"], ["mark bad", texts.fleet.failsWithin], ["mark good", "Healthy"],
   ]);
-  assert.deepEqual([...document.querySelectorAll("td.state")].map((c) => c.textContent), ["Degraded", "Healthy" + texts.fleet.failsWithin, "Healthy"]);
+  assert.deepEqual([...document.querySelectorAll("td.state")].map((c) => c.textContent), ["Degraded", texts.fleet.failsWithin + texts.fleet.boxItself("Healthy"), "Healthy"]);
   const chip = [...document.querySelectorAll<HTMLButtonElement>("button.chip")].find((c) => c.textContent!.includes(texts.fleet.inTrouble))!;
   assert.match(chip.textContent!, /2$/);
   chip.click();
   await until(() => document.querySelectorAll("tbody tr").length === 2, "those in trouble");
   assert.ok(location.search.includes("state=trouble"));
+  const states = [...document.querySelectorAll("button.chip")].slice(2);
+  assert.deepEqual(states.map((c) => c.textContent!.trim()), ["Degraded 1", `${texts.fleet.failsWithin} 1`, "Healthy 1"], "each box counts in one state");
+  (states[1] as HTMLButtonElement).click();
+  await until(() => document.querySelectorAll("tbody tr").length === 1, "those whose resources fail");
+  assert.equal(document.querySelector("tbody th a")!.textContent, "mixed");
 });
 
 test("a line of the fleet says since when a box is not well", async () => {

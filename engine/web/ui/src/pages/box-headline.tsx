@@ -66,7 +66,7 @@ function Tiles({ of }: { of: BoxDetail }) {
     <div class="tiles">
       <p>
         <a href={to("")}>{texts.counts.total(r.total)}</a>
-        <a href={to("Ready")}>{texts.counts.ready(r.ready)}</a>
+        <a href={to("Ready")}>{texts.counts.settled(r.ready)}</a>
         <a href={to("Waiting")}>{texts.counts.waiting(waitingOf(r))}</a>
         <a href={to("Failing")} class={r.failing > 0 ? "bad-text" : ""}>{texts.counts.failing(r.failing)}</a>
       </p>

@@ -8,8 +8,14 @@ export const worst = "state";
 /** inTrouble is the filter that shows what isTrouble says, as if it were a state. */
 export const inTrouble = "trouble";
 
+/** failing is the state of a box that works, while some of its resources fail. */
+export const failing = "Failing";
+
 /** failsWithin says of a box that it works, while some of its resources fail. */
 export const failsWithin = (b: Box) => b.state === "Healthy" && b.resources.failing > 0;
+
+/** shownAs is the state under which the fleet shows a box: failing is one of its own, so that each box counts in one state. */
+export const shownAs = (b: Box): string => (failsWithin(b) ? failing : b.state);
 
 /** toneOfBox is that of its state, unless resources fail in a box that works. */
 export const toneOfBox = (b: Box): Tone => (failsWithin(b) ? "bad" : toneOf(b.state));
@@ -32,14 +38,14 @@ export function without(message: string, failure: Failure | undefined): string {
 
 export function matching(boxes: Box[], state: string, text: string): Box[] {
   const wanted = text.trim().toLowerCase();
-  return boxes.filter((b) => (state === "" || (state === inTrouble ? isTrouble(b) : b.state === state)) && (wanted === "" || searched(b).includes(wanted)));
+  return boxes.filter((b) => (state === "" || (state === inTrouble ? isTrouble(b) : shownAs(b) === state)) && (wanted === "" || searched(b).includes(wanted)));
 }
 
 const searched = (b: Box) => [b.name, b.kind, b.crd, b.reason, b.message, troubleOf(b)?.message].join(" ").toLowerCase();
 
 export function tally(boxes: Box[]): Tally[] {
   const counts = new Map<string, number>();
-  for (const b of boxes) counts.set(b.state, (counts.get(b.state) ?? 0) + 1);
+  for (const b of boxes) counts.set(shownAs(b), (counts.get(shownAs(b)) ?? 0) + 1);
   return [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => rank(a.value) - rank(b.value));
 }
 
@@ -47,7 +53,7 @@ type Value = (b: Box) => number | string;
 
 // What is more is worse, and comes first; names come by the alphabet.
 const values: Record<string, Value> = {
-  state: (b) => rank(failsWithin(b) ? "Failing" : b.state),
+  state: (b) => rank(shownAs(b)),
   name: (b) => b.name,
   resources: (b) => -b.resources.total,
   failures: (b) => -b.consecutiveFailures,

@@ -5,9 +5,9 @@ import { Age } from "../parts/age";
 import { CountsBar, CountsText, waitingOf } from "../parts/counts";
 import { BoxLink, ResourceLink } from "../parts/links";
 import { inWords, Spark } from "../parts/spark";
-import { StateMark } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
+import { BoxMark } from "./box-mark";
 import { failsWithin, isUncounted, toneOfBox, troubleOf, without } from "./fleet-order";
 
 const ids = ["state", "name", "error", "resources", "failures", "queue", "workers", "revision"] as const;
@@ -28,8 +28,8 @@ function BoxRow({ of }: { of: Box }) {
   return (
     <Row tone={toneOfBox(of)}>
       <Cell of="state" label={c.state}>
-        <StateMark of={of.state} tone={toneOfBox(of)} />
-        {failsWithin(of) && <div class="under-line bad-text">{texts.fleet.failsWithin}</div>}
+        <BoxMark of={of} />
+        {failsWithin(of) && <div class="under-line"><Text of={texts.fleet.boxItself(of.state)} /></div>}
       </Cell>
       <HeadCell of="name">
         <BoxLink of={of.name} />

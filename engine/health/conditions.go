@@ -161,7 +161,7 @@ func degraded(r Report) string {
 	case threshold == 1:
 		return "a reconcile failed"
 	default:
-		return fmt.Sprintf("%d reconciles in a row failed", threshold)
+		return fmt.Sprintf("at least %d reconciles in a row failed", threshold)
 	}
 }
 

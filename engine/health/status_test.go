@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 		"degraded": {
 			degradedBy("web", "api"),
 			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded",
-			"5 reconciles in a row failed; websites default/web: validation: replicas of web",
+			"at least 5 reconciles in a row failed; websites default/web: validation: replicas of web",
 		},
 		"healthy, and some resources fail": {
 			someFail("web", "api"),
@@ -99,7 +99,7 @@ func TestConditions(t *testing.T) {
 		},
 		"degraded, and all that failed are gone": {
 			running(Snapshot{Degraded: true}),
-			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded", "5 reconciles in a row failed",
+			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded", "at least 5 reconciles in a row failed",
 		},
 		"pending": {
 			Report{Phase: Pending, Reason: v1alpha1.ReasonCRDMissing, Message: "no such CRD"},
@@ -220,7 +220,7 @@ func TestDegradedMessage(t *testing.T) {
 
 	r := degradedBy("web")
 	r.Snapshot.Failing[0].Namespace, r.Snapshot.Failing[0].Step, r.CRD = "", "", ""
-	g.Expect(message(Status(first, 1, r, start))).To(Equal("5 reconciles in a row failed; web: replicas of web"))
+	g.Expect(message(Status(first, 1, r, start))).To(Equal("at least 5 reconciles in a row failed; web: replicas of web"))
 
 	r.Phase, r.Message = Pending, strings.Repeat("x ", 2500)
 	g.Expect(message(Status(first, 1, r, start))).To(Equal(strings.Repeat("x ", 511) + "x…"))

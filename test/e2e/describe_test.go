@@ -81,7 +81,7 @@ var _ = Describe("What kubectl shows", func() {
 			"LAST RECONCILE", "AGE", "WORKERS", "QUEUE", "REVISION", "MESSAGE"}))
 		Expect(table(ctx, "crdh", w.id, "-o", "wide")).To(HaveExactElements(And(
 			HaveKeyWithValue("WORKERS", "3"), HaveKeyWithValue("QUEUE", MatchRegexp(`^\d+$`)), HaveKeyWithValue("REVISION", revision), // as it was when it was written
-			HaveKeyWithValue("MESSAGE", MatchRegexp(`^3 reconciles in a row failed; websites `+w.namespace+`/[abc]: validation: spec.replicas: at most ten \(found 11\)$`)))))
+			HaveKeyWithValue("MESSAGE", MatchRegexp(`^at least 3 reconciles in a row failed; websites `+w.namespace+`/[abc]: validation: spec.replicas: at most ten \(found 11\)$`)))))
 
 		By("reading both kinds by their category")
 		out, err := cluster.Kubectl(ctx, "get", "orkestra", "-o", "name")

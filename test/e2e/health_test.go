@@ -134,7 +134,7 @@ var _ = Describe("CRDHealth", func() {
 		h = getHealth(ctx, Default, w.id)
 		Expect(healthCondition(h, v1alpha1.ConditionHealthy).Status).To(Equal(metav1.ConditionFalse))
 		Expect(healthCondition(h, v1alpha1.ConditionStarted).Status).To(Equal(metav1.ConditionTrue))
-		Expect(healthCondition(h, v1alpha1.ConditionReady).Message).To(HavePrefix("3 reconciles in a row failed; websites " + w.namespace + "/"))
+		Expect(healthCondition(h, v1alpha1.ConditionReady).Message).To(HavePrefix("at least 3 reconciles in a row failed; websites " + w.namespace + "/"))
 		w.saysEvent(ctx, "default", w.id, v1alpha1.ReasonDegraded, "3 reconciles in a row failed")
 		Eventually(func(g Gomega) {
 			g.Expect(getBox(ctx, g, w.id).Status.Resources).To(Equal(h.Status.Resources))

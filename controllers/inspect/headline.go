@@ -37,7 +37,7 @@ func (r *Resource) Headline() string {
 	case !r.Ready:
 		return fmt.Sprintf("%s %s is not ready: %s", r.Kind, name, r.Said())
 	case r.Message != "":
-		return fmt.Sprintf("%s %s is ready; still under way: %s", r.Kind, name, r.Said())
+		return fmt.Sprintf("%s %s is ready, but has not settled: %s", r.Kind, name, r.Said())
 	default:
 		return fmt.Sprintf("%s %s is ready", r.Kind, name)
 	}

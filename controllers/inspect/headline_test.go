@@ -22,7 +22,7 @@ func TestHeadlines(t *testing.T) {
 	for want, status := range map[string]any{
 		"Shop a is not ready: Unseen: no manager has looked at it yet": nil,
 		"Shop a is ready": map[string]any{"conditions": []any{condition("Ready", "True", "ReconcileSucceeded", "", 2)}},
-		"Shop a is ready; still under way: WaitingForGate: x": map[string]any{"conditions": []any{
+		"Shop a is ready, but has not settled: WaitingForGate: x": map[string]any{"conditions": []any{
 			condition("Ready", "True", "ReconcileSucceeded", "", 2), condition("Reconciling", "True", "WaitingForGate", "x", 2)}},
 		"Shop a is not ready: TemplateError: boom": map[string]any{"conditions": []any{
 			condition("Ready", "False", "ReconcileError", "boom", 2), condition("Stalled", "True", "TemplateError", "boom", 2)}},

@@ -73,7 +73,7 @@ func boxLine(box *v1alpha1.OperatorBox, health *v1alpha1.CRDHealth, gone bool) l
 const stateDeleted api.State = "Deleted"
 
 func (*boxes) header(wide bool) []string {
-	header := []string{"NAME", "KIND", "STATE", "READY", "FAILING", "REVISION", "AGE"}
+	header := []string{"NAME", "KIND", "STATE", "SETTLED", "FAILING", "REVISION", "AGE"}
 	if wide {
 		header = append(header, "CRD", "WORKERS", "QUEUE", "LAST RECONCILE", "REASON", "MESSAGE")
 	}

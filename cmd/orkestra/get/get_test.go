@@ -51,9 +51,9 @@ func run(t *testing.T, s *shared.APIServer, args ...string) (stdout, stderr stri
 	return shared.Run(t, NewCommand(clock), "", append([]string{"get", "--kubeconfig", s.Start(t)}, args...)...)
 }
 
-const boxesTable = `NAME    KIND   STATE      READY   FAILING   REVISION   AGE
-pages   -      Unknown    0/0     0         -          5s
-shops   Shop   Degraded   1/4     2         shops-1    24h
+const boxesTable = `NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE
+pages   -      Unknown    0/0       0         -          5s
+shops   Shop   Degraded   1/4       2         shops-1    24h
 `
 
 func TestGet(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGet(t *testing.T) {
 		"boxes, by nothing":         {stdout: boxesTable},
 		"boxes":                     {args: []string{"boxes"}, stdout: boxesTable},
 		"boxes, by their kind":      {args: []string{"obox"}, stdout: boxesTable},
-		"a box":                     {args: []string{"box", "shops"}, stdout: "NAME    KIND   STATE      READY   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4     2         shops-1    24h\n"},
+		"a box":                     {args: []string{"box", "shops"}, stdout: "NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4       2         shops-1    24h\n"},
 		"a box that is not there":   {args: []string{"boxes/shop"}, code: exit.No, stderr: "error: OperatorBox \"shop\" not found, did you mean \"shops\"?\n"},
 		"resources":                 {args: []string{"shops"}, stdout: "NAME      STATE     REASON        SINCE   AGE\n" + flowers},
 		"a resource":                {args: []string{"shop/flowers"}, stdout: "NAME      STATE     REASON        SINCE   AGE\n" + flowers},
@@ -95,7 +95,7 @@ func TestGetWide(t *testing.T) {
 	stdout, _, code := run(t, server(t), "-o", "wide")
 	g.Expect(code).To(BeZero())
 	g.Expect(strings.Split(stdout, "\n")).To(HaveExactElements(
-		MatchRegexp(`^NAME +KIND +STATE +READY +FAILING +REVISION +AGE +CRD +WORKERS +QUEUE +LAST RECONCILE +REASON +MESSAGE$`),
+		MatchRegexp(`^NAME +KIND +STATE +SETTLED +FAILING +REVISION +AGE +CRD +WORKERS +QUEUE +LAST RECONCILE +REASON +MESSAGE$`),
 		MatchRegexp(`^pages +- +Unknown +0/0 +0 +- +5s +pages.demo.example.com +0 +0 +- +CRDNotFound +there is no such CRD$`),
 		MatchRegexp(`^shops +Shop +Degraded +1/4 +2 +shops-1 +24h +shops.demo.example.com +3 +1 +5s +-$`), BeEmpty()))
 	stdout, _, _ = run(t, server(t), "shops", "-o", "wide")

@@ -30,6 +30,7 @@ func TestTheServersTime(t *testing.T) {
 		"a server that is ahead":               {[]string{date(time.Hour)}, 0, time.Hour},
 		"a server that answered late":          {[]string{date(0)}, time.Minute, 0},
 		"a server that answered late and fast": {[]string{date(time.Minute)}, time.Minute, 0},
+		"a server that answered in between":    {[]string{date(30 * time.Second)}, time.Minute, 0},
 		"a server that is behind and slow":     {[]string{date(-time.Minute)}, time.Minute, -time.Minute},
 		"a clock that was set right since":     {[]string{date(time.Hour), date(0)}, 0, 0},
 		"a proxy that leaves the date out":     {[]string{date(time.Hour), ""}, 0, time.Hour},

@@ -23,8 +23,8 @@ import (
 const serveKey = "watch.example.com/serve"
 
 var (
-	deployments    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	deploymentKind = deployments.GroupVersion().WithKind("Deployment")
+	podTemplates    = schema.GroupVersionResource{Version: "v1", Resource: "podtemplates"}
+	podTemplateKind = podTemplates.GroupVersion().WithKind("PodTemplate")
 )
 
 func served(annotations map[string]string) bool { return annotations[serveKey] == "yes" }
@@ -120,20 +120,17 @@ func (w *world) counting() (watch.Config, *traffic) {
 	return counting, c
 }
 
-// deployment is one as users write them.
-func (w *world) deployment(name, replicas string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"replicas": int64(0), "selector": map[string]any{"matchLabels": map[string]any{"app": name}},
-		"template": map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{"app": name}},
-			"spec": map[string]any{"containers": []any{map[string]any{
-				"name": "main", "image": "example.com/app:1", "ports": []any{map[string]any{"containerPort": int64(8080), "protocol": "TCP"}},
-				"env":       []any{map[string]any{"name": "REPLICAS", "value": replicas}},
-				"resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "32Mi"}, "limits": map[string]any{"memory": "64Mi"}},
-			}}},
-		},
+// podTemplate is as large as a workload that users write, and no controller of Kubernetes writes to it: each request here is for a change that was made here.
+func (w *world) podTemplate(name, value string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"template": map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"app": name}},
+		"spec": map[string]any{"containers": []any{map[string]any{
+			"name": "main", "image": "example.com/app:1", "ports": []any{map[string]any{"containerPort": int64(8080), "protocol": "TCP"}},
+			"env":       []any{map[string]any{"name": "VALUE", "value": value}},
+			"resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "32Mi"}, "limits": map[string]any{"memory": "64Mi"}},
+		}}},
 	}}}
-	obj.SetGroupVersionKind(deploymentKind)
+	obj.SetGroupVersionKind(podTemplateKind)
 	obj.SetNamespace(w.namespace)
 	obj.SetName(name)
 	return obj
@@ -147,18 +144,18 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// Of a thousand Deployments that are not selected the metadata is sent, and nothing is kept; when they change, no request is sent.
+// Of a thousand PodTemplates that are not selected the metadata is sent, and nothing is kept; when they change, no request is sent.
 func TestOfWhatAnnotationsDoNotSelectNothingIsKept(t *testing.T) {
 	const others = 1000
 	w := newWorld(t, "annotations")
 	for i := range others {
-		w.apply(deployments, w.deployment(fmt.Sprintf("other-%04d", i), "1"))
+		w.apply(podTemplates, w.podTemplate(fmt.Sprintf("other-%04d", i), "1"))
 	}
 	// cost is what it costs to know those of the namespace.
 	cost := func(selection watch.Selection, events watch.ResourceEvents) (*watch.Resources, *traffic, int64) {
 		config, sent := w.counting()
 		before := heap()
-		r := watch.NewResources(config, deployments, []string{w.namespace}, selection, events)
+		r := watch.NewResources(config, podTemplates, []string{w.namespace}, selection, events)
 		r.Start(t.Context())
 		t.Cleanup(r.Stop)
 		w.Expect(r.WaitForSync(t.Context())).To(Succeed())
@@ -172,32 +169,32 @@ func TestOfWhatAnnotationsDoNotSelectNothingIsKept(t *testing.T) {
 		Add:    func(*unstructured.Unstructured, bool) { told.Add(1) },
 		Delete: func(obj *unstructured.Unstructured) { left <- obj.GetUID() },
 	})
-	t.Logf("of each of %d Deployments: %d bytes are sent and %d kept of whole objects; %d sent and %d kept of those that annotations do not select",
+	t.Logf("of each of %d PodTemplates: %d bytes are sent and %d kept of whole objects; %d sent and %d kept of those that annotations do not select",
 		others, sentWhole.bytes.Load()/others, kept/others, sent.bytes.Load()/others, keptOfOthers/others)
 	w.Expect(selected.Len()).To(BeZero())
 	w.Expect(keptOfOthers/others).To(BeNumerically("<", kept/others/4), "bytes that are kept of one")
 
 	requests := sent.requests.Load()
 	for i := range others / 10 {
-		w.apply(deployments, w.deployment(fmt.Sprintf("other-%04d", i), "2"))
+		w.apply(podTemplates, w.podTemplate(fmt.Sprintf("other-%04d", i), "2"))
 	}
-	one := w.deployment("one", "1")
+	one := w.podTemplate("one", "1")
 	one.SetAnnotations(map[string]string{serveKey: "yes"})
-	uid := w.apply(deployments, one).GetUID()
+	uid := w.apply(podTemplates, one).GetUID()
 	w.Eventually(func() bool {
 		_, found := selected.Get(types.NamespacedName{Namespace: w.namespace, Name: "one"})
 		return found
 	}).Should(BeTrue())
 	w.Expect(sent.requests.Load()-requests).To(BeEquivalentTo(1), "requests when %d others changed and one was selected", others/10)
 	got, _ := selected.Get(types.NamespacedName{Namespace: w.namespace, Name: "one"})
-	replicas, found, err := unstructured.NestedInt64(got.Object, "spec", "replicas")
+	containers, found, err := unstructured.NestedSlice(got.Object, "template", "spec", "containers")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(found).To(BeTrue(), "it is whole")
-	w.Expect(replicas).To(BeZero())
+	w.Expect(containers).To(HaveLen(1))
 	w.Expect(told.Load()).To(BeEquivalentTo(1))
 
 	one.SetAnnotations(nil)
-	w.apply(deployments, one)
+	w.apply(podTemplates, one)
 	w.Eventually(left).Should(Receive(Equal(uid)))
 	w.Expect(selected.Len()).To(BeZero())
 	w.Expect(sent.requests.Load()-requests).To(BeEquivalentTo(1), "requests when it left")

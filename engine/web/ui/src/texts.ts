@@ -95,7 +95,6 @@ export const texts = {
     allWell: (boxes: number) => `${plural(boxes, "box", "boxes")}, none in trouble`,
     trouble: (bad: number, boxes: number) => `${count(bad)} of ${plural(boxes, "box", "boxes")} in trouble`,
     inTrouble: "In trouble",
-    failsWithin: "Resources fail",
     boxItself: (state: string) => `the box is ${state}`,
     policies: "An admission policy is not in force",
     policiesTodo: "Who may write boxes or objects may do more than they should. What to do:",

@@ -374,16 +374,16 @@ test("a box that works while its resources fail is in trouble, and not green", a
   await until(() => document.querySelectorAll("tbody tr").length === 3, "the fleet");
   assert.deepEqual([...document.querySelectorAll("tbody th a")].map((a) => a.textContent), ["bad", "mixed", "fine"]);
   assert.deepEqual([...document.querySelectorAll("tbody .mark")].map((m) => [m.className, m.textContent]), [
-    ["mark bad", "Degraded"], ["mark bad", texts.fleet.failsWithin], ["mark good", "Healthy"],
+    ["mark bad", "Degraded"], ["mark bad", "Failing"], ["mark good", "Healthy"],
   ]);
-  assert.deepEqual([...document.querySelectorAll("td.state")].map((c) => c.textContent), ["Degraded", texts.fleet.failsWithin + texts.fleet.boxItself("Healthy"), "Healthy"]);
+  assert.deepEqual([...document.querySelectorAll("td.state")].map((c) => c.textContent), ["Degraded", "Failing" + texts.fleet.boxItself("Healthy"), "Healthy"]);
   const chip = [...document.querySelectorAll<HTMLButtonElement>("button.chip")].find((c) => c.textContent!.includes(texts.fleet.inTrouble))!;
   assert.match(chip.textContent!, /2$/);
   chip.click();
   await until(() => document.querySelectorAll("tbody tr").length === 2, "those in trouble");
   assert.ok(location.search.includes("state=trouble"));
   const states = [...document.querySelectorAll("button.chip")].slice(2);
-  assert.deepEqual(states.map((c) => c.textContent!.trim()), ["Degraded 1", `${texts.fleet.failsWithin} 1`, "Healthy 1"], "each box counts in one state");
+  assert.deepEqual(states.map((c) => c.textContent!.trim()), ["Degraded 1", "Failing 1", "Healthy 1"], "each box counts in one state");
   (states[1] as HTMLButtonElement).click();
   await until(() => document.querySelectorAll("tbody tr").length === 1, "those whose resources fail");
   assert.equal(document.querySelector("tbody th a")!.textContent, "mixed");

@@ -4,7 +4,6 @@ import { useSayOn } from "../live/say";
 import { texts } from "../texts";
 import { Shape, toneOf } from "../parts/state";
 import { Text } from "../parts/text";
-import { labelOf } from "./box-mark";
 import { inTrouble } from "./fleet-order";
 
 interface Props { tallies: Tally[]; trouble: number; total: number; state: string; text: string; shown: number }
@@ -26,7 +25,7 @@ export function FleetFilters({ tallies, trouble, total, state, text, shown }: Pr
         )}
         {tallies.map((s) => (
           <button type="button" class="chip" key={s.value} aria-pressed={state === s.value} onClick={() => change({ state: state === s.value ? "" : s.value })}>
-            <Shape tone={toneOf(s.value)} state={s.value} /> <Text of={labelOf(s.value)} /> <span class="number">{texts.count(s.count)}</span>
+            <Shape tone={toneOf(s.value)} state={s.value} /> <Text of={s.value} /> <span class="number">{texts.count(s.count)}</span>
           </button>
         ))}
       </div>

@@ -221,3 +221,25 @@ func TestWords(t *testing.T) {
 		NewWithT(t).Expect(camel(text)).To(Equal(want), text)
 	}
 }
+
+// A checksum that a chart computes is computed no more, which is told with the template that does it.
+func TestChecksumsAreToldOf(t *testing.T) {
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop}\ndata: {a: b}\n---\n"
+	const workload = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\nspec: {template: {metadata: {annotations: {checksum/config: abc, other: abc}}}}\n"
+	for name, tc := range map[string]struct{ text, wanted string }{
+		"of a ConfigMap beside":  {settings + workload, "such as {{ sha256sum (toJson .children.configMap.data) }}"},
+		"of something elsewhere": {workload, "such as {{ sha256sum (toJson .children.ID.data) }}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, d := NewWithT(t), &draft.Draft{}
+			Translate(d, Kind{Group: "example.com", Version: "v1", Name: "Website"}, false, []Instance{{Name: "shop", Docs: input.Parse("shop.yaml", []byte(tc.text))}})
+			var told []string
+			for _, r := range d.Remarks {
+				if strings.Contains(r.Message, "checksum") {
+					told = append(told, r.Path+": "+r.Message)
+				}
+			}
+			g.Expect(told).To(ConsistOf(And(HavePrefix("spec.template.metadata.annotations[checksum/config]: "), HaveSuffix(tc.wanted))))
+		})
+	}
+}

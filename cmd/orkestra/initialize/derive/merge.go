@@ -119,6 +119,23 @@ func (m *merging) tell() {
 	}
 }
 
+// checksumPrefix begins the annotations in which charts keep a checksum of what Pods read, so that they are made anew when it changes. Helm's guide to charts
+// has it ("Automatically Roll Deployments").
+const checksumPrefix = "checksum/"
+
+// tellOfChecksum says that a checksum which a chart computes is computed no more, and how a box does it.
+func (m *merging) tellOfChecksum(path string) {
+	doc, id := m.g.first().doc, "ID"
+	for _, g := range m.t.groups {
+		if kind := g.first().doc.Kind(); g != m.g && (kind == "ConfigMap" || kind == "Secret") {
+			id = g.id
+			break
+		}
+	}
+	m.t.Say(doc, subject(doc), path, fmt.Sprintf("the chart computes this checksum, so that Pods start anew when what they read changes; here it stays as it is. Have the box compute it, such as "+
+		"{{ sha256sum (toJson .children.%s.data) }}", id), false)
+}
+
 // listed names the first of many.
 func listed(paths []string) string {
 	const most = 8
@@ -193,6 +210,9 @@ func (m *merging) object(at place, samples []map[string]any) any {
 			values = append(values, s[key])
 		}
 		out[key] = m.value(at.below(key), values)
+		if strings.HasPrefix(key, checksumPrefix) {
+			m.tellOfChecksum(at.below(key).path)
+		}
 	}
 	const cel = "cel"
 	if written, ok := out[cel].(string); ok && len(out) == 1 && !strings.Contains(written, "{{") {

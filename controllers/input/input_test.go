@@ -53,6 +53,41 @@ func TestParseFindsDocumentsAndLines(t *testing.T) {
 	}
 }
 
+// The commonest mistake of people who begin: YAML takes a template without quotes for a map.
+func TestTemplatesWithoutQuotes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		line int // 0: it is another mistake
+	}{
+		"alone":                         {"a: 1\nb:\n  image: {{ .spec.image }}\nc: 2\n", 3},
+		"in a second document":          {"a: 1\n---\nimage: {{ .spec.image }}\n", 3},
+		"with a default":                {"a: 1\nimage: {{ .spec.image | default \"b\" }}\n", 2},
+		"and a text behind it":          {"a: 1\nb:\n  name: {{ .metadata.name }}-b\n  c: 1\n", 3},
+		"and a text behind, at the end": {"a: 1\nname: {{ .metadata.name }}-b", 2},
+		"two of them":                   {"a: {{ if .x }}y{{ end }}\n", 1},
+		"an item":                       {"a:\n- {{ .x }}\n", 2},
+		"an item with a text behind it": {"a:\n- b\n- {{ .x }}-b\n", 3},
+		"in a list":                     {"a: [{{ .x }}]\n", 1},
+		"a key of an item":              {"a:\n- name: {{ .x }}-b\n", 2},
+		"quoted, and something else":    {"a: '{{ .x }}'\nb: [\n", 0},
+		"in a block, and another":       {"a: |\n  {{ .x }}\n  x\nb: [\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			docs := Parse("f", []byte(tc.text))
+			wrong := docs[len(docs)-1].Wrong
+			g.Expect(wrong).NotTo(BeNil())
+			g.Expect(wrong.Message).To(HavePrefix("not YAML: "))
+			if tc.line == 0 {
+				g.Expect(wrong.Message).NotTo(ContainSubstring("needs quotes"))
+				return
+			}
+			g.Expect(wrong.Message).To(ContainSubstring("a template that begins with {{ needs quotes"))
+			g.Expect(wrong.Line).To(Equal(tc.line))
+		})
+	}
+}
+
 func TestPathsAreReadByTheDocument(t *testing.T) {
 	g := NewWithT(t)
 	doc := Parse("f", []byte(`

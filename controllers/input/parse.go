@@ -84,6 +84,10 @@ func (c chunk) parse(file string) Document {
 		doc.Wrong = &keys[0] // such as null, of which the parser names no line
 		return doc
 	}
+	if line := bare(&root); err != nil && parseErr == nil && line > 0 {
+		doc.Wrong = unquoted(c.before + line)
+		return doc
+	}
 	if err != nil {
 		// The second parser has the better messages.
 		doc.Wrong = c.syntaxError(errors.Join(parseErr, err))
@@ -165,6 +169,27 @@ func deep(content any, levels int) bool {
 	return false
 }
 
+// bare is the line of a template without quotes, which YAML takes for a map whose key is a map; 0: there is none.
+func bare(node *yamlv3.Node) int {
+	for n, below := range node.Content {
+		if node.Kind == yamlv3.MappingNode && n%2 == 0 && below.Kind == yamlv3.MappingNode && below.Style&yamlv3.FlowStyle != 0 {
+			return below.Line
+		}
+		if line := bare(below); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+// beginsBare finds a line whose value begins with a template that has no quotes, so that what stands behind it can't be read.
+var beginsBare = regexp.MustCompile(`^\s*(?:- +)*(?:[^\s'"#{][^'"#{]*: +)?\{\{`)
+
+// unquoted is the mistake of a template without quotes.
+func unquoted(line int) *Mistake {
+	return &Mistake{Message: "not YAML: a template that begins with {{ needs quotes, since YAML takes { for the beginning of a map: write '{{ … }}', or a text behind | or >-", Line: line}
+}
+
 // syntaxLine finds the line in the message of a YAML parser.
 var syntaxLine = regexp.MustCompile(`^(?:.*: )?yaml: (?:line (\d+): )?`)
 
@@ -177,6 +202,12 @@ func (c chunk) syntaxError(err error) *Mistake {
 	line, err := strconv.Atoi(m[1])
 	if err != nil {
 		line = 1 // some messages name none
+	}
+	lines := bytes.Split(c.text, []byte("\n"))
+	for _, near := range []int{line + 1, line} { // the parser names the line before
+		if near <= len(lines) && beginsBare.Match(lines[near-1]) {
+			return unquoted(c.before + near)
+		}
 	}
 	return &Mistake{Message: "not YAML: " + strings.TrimPrefix(message, m[0]), Line: c.before + line}
 }

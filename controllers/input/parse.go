@@ -183,7 +183,7 @@ func bare(node *yamlv3.Node) int {
 }
 
 // beginsBare finds a line whose value begins with a template that has no quotes, so that what stands behind it can't be read.
-var beginsBare = regexp.MustCompile(`^\s*(?:- +)*(?:[^\s'"#{][^'"#{]*: +)?\{\{`)
+var beginsBare = regexp.MustCompile(`^\s*(?:- +)*(?:- +|[^\s'"#{][^'"#{]*: +)\{\{`)
 
 // unquoted is the mistake of a template without quotes.
 func unquoted(line int) *Mistake {

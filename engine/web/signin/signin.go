@@ -147,7 +147,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if failed := query.Get("error"); failed != "" {
-		tell(w, r, http.StatusForbidden, "The provider at "+s.Issuer+" did not let you sign in: "+spoken(failed, query.Get("error_description"))+". Sign in as somebody else, or ask who looks after the provider")
+		s.refuse(w, r, "", "The provider at "+s.Issuer+" did not let you sign in: "+spoken(failed, query.Get("error_description"))+". Sign in as somebody else, or ask who looks after the provider")
 		return
 	}
 	if !s.limit.TryAccept() {
@@ -157,7 +157,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	who, err := s.redeem(r.Context(), begun, query.Get("code"))
 	if refused := (*refusedError)(nil); errors.As(err, &refused) {
-		tell(w, r, http.StatusForbidden, refused.Error())
+		s.refuse(w, r, who.Name, refused.Error())
 		return
 	}
 	if err == nil {
@@ -165,7 +165,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
-		tell(w, r, http.StatusForbidden, fmt.Sprintf("You are in %d groups, more than a cookie can hold. Have the provider tell only those that matter here", len(who.Groups)))
+		s.refuse(w, r, who.Name, fmt.Sprintf("You are in %d groups, more than a cookie can hold. Have the provider tell only those that matter here", len(who.Groups)))
 	case err != nil:
 		s.log.Error(err, "A sign-in has failed", "issuer", s.Issuer)
 		tell(w, r, http.StatusBadGateway, "What the provider at "+s.Issuer+" has answered does not let you in. Sign in once more; the log of the manager says what is wrong")
@@ -173,6 +173,13 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("Somebody has signed in to the Control Center", "user", who.Name)
 		http.Redirect(w, r, begun.To, http.StatusSeeOther)
 	}
+}
+
+// refuse says to somebody why they are not let in, and to those who run the manager, whom some of the reasons tell to act. user is empty where it is not
+// known who it is.
+func (s *SignIn) refuse(w http.ResponseWriter, r *http.Request, user, why string) {
+	s.log.Info("A sign-in was refused", "issuer", s.Issuer, "user", user, "reason", why)
+	tell(w, r, http.StatusForbidden, why)
 }
 
 // logout forgets who has signed in. What another browser has copied counts until its time is over, or the key has changed.

@@ -474,6 +474,7 @@ func TestTooManyGroups(t *testing.T) {
 	w.provider.set(func(p *provider) { p.claims["groups"] = groups })
 	b := w.browser()
 	w.g.Expect(b.problemOf(b.signIn("/"), http.StatusForbidden)).To(ContainSubstring("You are in 500 groups, more than a cookie can hold"))
+	w.g.Expect(strings.Join(w.lines, "\n")).To(And(ContainSubstring(`"A sign-in was refused"`), ContainSubstring(`"user"="oidc:42"`), ContainSubstring("You are in 500 groups")))
 	b.isNobody()
 	w.provider.set(func(p *provider) { p.claims["groups"] = groups[:55] })
 	w.g.Expect(b.signIn("/").Code).To(Equal(http.StatusSeeOther))
@@ -539,6 +540,7 @@ func TestClaims(t *testing.T) {
 	w.provider.set(func(p *provider) { p.claims["sub"] = "" })
 	b := w.browser()
 	w.g.Expect(b.problemOf(b.signIn("/"), http.StatusForbidden)).To(ContainSubstring("does not say who you are"))
+	w.g.Expect(strings.Join(w.lines, "\n")).To(And(ContainSubstring(`"A sign-in was refused"`), ContainSubstring("does not say who you are")))
 }
 
 func TestFilesOfASignIn(t *testing.T) {

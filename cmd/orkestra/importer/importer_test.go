@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
@@ -84,6 +85,46 @@ func TestWrongUse(t *testing.T) {
 			g.Expect(stderr).To(ContainSubstring(tc.want))
 		})
 	}
+}
+
+// A call that stands in a group is made where the group's conditions hold, as it was before.
+func TestACallKeepsTheGateOfItsGroup(t *testing.T) {
+	g := NewWithT(t)
+	stdout, stderr, _ := orkestra(t, `apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {name: a}
+spec:
+  crds:
+    shop:
+      apiTypes: {group: demo.example.com, kind: Shop, version: v1}
+      operatorBox:
+        onReconcile:
+          when: {field: spec.checked, equals: true}
+          external:
+          - {name: one, url: "https://a.example.com"}
+          - {name: two, url: "https://b.example.com", when: [{field: spec.both, equals: true}]}
+          configMaps:
+          - {name: answer, data: {a: "{{ .external.one.status }}"}}
+`, "import", "-f", "-")
+	var box struct {
+		Spec struct {
+			External []struct {
+				Name string `json:"name"`
+				When []struct {
+					Field string `json:"field"`
+				} `json:"when"`
+			} `json:"external"`
+		} `json:"spec"`
+	}
+	g.Expect(yaml.Unmarshal([]byte(stdout), &box)).To(Succeed())
+	var gates []string
+	for _, call := range box.Spec.External {
+		for _, w := range call.When {
+			gates = append(gates, call.Name+" "+w.Field)
+		}
+	}
+	g.Expect(gates).To(Equal([]string{"one spec.checked", "two spec.checked", "two spec.both"}), stdout+stderr)
+	g.Expect(stdout).NotTo(ContainSubstring("import: :"))
 }
 
 // Each is one sentence with file, line and field, and no reason to stop.

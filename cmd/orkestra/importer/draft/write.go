@@ -112,7 +112,7 @@ func comment(root *yamlv3.Node, r Remark) {
 	if label == root && len(root.Content) > 0 {
 		label = root.Content[0]
 	}
-	text := "# import: " + output.Plain(r.Path+": "+r.Message)
+	text := "# import: " + output.Plain(strings.TrimPrefix(r.Path+": "+r.Message, ": "))
 	if label.HeadComment != "" {
 		text = label.HeadComment + "\n" + text
 	}

@@ -29,7 +29,7 @@ func (e *entry) grouped(to, at string, object map[string]any) map[string]any {
 		case key == "when" || key == "anyOf":
 		case key == "external":
 			e.o.Note("spec.external", draft.Below(at, key), "moved to spec.external: calls are made before all groups")
-			each(external)(e, draft.Below(at, key), object[key])
+			each(external)(e, draft.Below(at, key), e.calls(draft.Below(at, key), object[key], object))
 		case !ok:
 			e.o.Fail(to, draft.Below(at, key), "wanted a list of declarations")
 		default:
@@ -53,6 +53,29 @@ func (e *entry) declaration(to, at string, value any, group map[string]any) any 
 	if over := text(out["forEach"]); over != "" {
 		out["forEach"] = map[string]any{"field": over}
 	}
+	e.gate(to, at, out, group)
+	return out
+}
+
+// calls are those of a group, with what the group says for all of it: they stand outside of it in a box.
+func (e *entry) calls(at string, value any, group map[string]any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value // each says what is wanted
+	}
+	out := slices.Clone(list)
+	for i := range list {
+		if call, ok := list[i].(map[string]any); ok {
+			gated := maps.Clone(call)
+			e.gate("spec.external", fmt.Sprintf("%s[%d]", at, i), gated, group)
+			out[i] = gated
+		}
+	}
+	return out
+}
+
+// gate adds to an object the conditions of the group that it stands in.
+func (e *entry) gate(to, at string, out, group map[string]any) {
 	for _, name := range []string{"when", "anyOf"} {
 		if one, is := out[name].(map[string]any); is {
 			out[name] = []any{one}
@@ -67,7 +90,6 @@ func (e *entry) declaration(to, at string, value any, group map[string]any) any 
 	} else if len(all) > 0 {
 		out["anyOf"] = all
 	}
-	return out
 }
 
 // conditions are a list, or one that stands alone.

@@ -127,7 +127,7 @@ const checksumPrefix = "checksum/"
 func (m *merging) tellOfChecksum(path string) {
 	doc, id := m.g.first().doc, "ID"
 	for _, g := range m.t.groups {
-		if kind := g.first().doc.Kind(); g != m.g && (kind == "ConfigMap" || kind == "Secret") {
+		if kind := g.first().doc.Kind(); kind == "ConfigMap" || kind == "Secret" {
 			id = g.id
 			break
 		}

@@ -1,5 +1,7 @@
 package policies
 
+import "strings"
+
 // Users, as the API server calls them.
 const (
 	outsideUser   = "orkestra-outside" // a manager with a certificate, which has no extra
@@ -13,6 +15,7 @@ const (
 const (
 	ownsShop    = "impersonate serviceaccounts team/shop"
 	ownsOther   = "impersonate serviceaccounts team/other"
+	changesIt   = "update operatorboxes.orkestra.orkspace.io /a"
 	isManager   = "use operatorboxes/manager-identity.orkestra.orkspace.io /a"
 	operates    = "operate shops.example.com"
 	operatesAny = "operate others.example.com"
@@ -49,19 +52,25 @@ func boxAccountRequests() map[string]request {
 	const of = "operatorboxes.orkestra.orkspace.io"
 	plain := box("", shop+", "+shops)
 	theirs := box("", other+", "+shops)
-	return map[string]request{
-		"own account":                  {of: of, after: plain, may: ownsShop},
-		"an account of somebody":       {of: of, after: theirs, may: ownsShop, want: notOther},
-		"an account without rights":    {of: of, after: plain, want: notShop},
-		"the account elsewhere":        {of: of, after: plain, may: "impersonate serviceaccounts elsewhere/shop", want: notShop},
-		"an account with another name": {of: of, after: plain, may: "impersonate serviceaccounts team/shopper", want: notShop},
-		"a user of that name":          {of: of, after: plain, may: "impersonate users /shop, get serviceaccounts", want: notShop},
-		"no account":                   {of: of, after: box("", shops), may: ownsShop, want: noAccount},
-		"the manager's identity":       {of: of, after: box("", shops), may: isManager},
-		"that of another box":          {of: of, after: box("", shops), may: "use operatorboxes/manager-identity.orkestra.orkspace.io /b", want: noAccount},
-		"use of boxes":                 {of: of, after: box("", shops), may: "use operatorboxes.orkestra.orkspace.io", want: noAccount},
-		"use in another group":         {of: of, after: box("", shops), may: "use operatorboxes/manager-identity", want: noAccount},
-		"manager and account":          {of: of, after: plain, may: isManager, want: notShop},
+	requests := map[string]request{
+		"a name that is not one's own":   {of: of, after: plain, may: ownsShop, want: "tenant may make boxes, and not one named a: bind a ClusterRole with the verb update"},
+		"another name that is one's own": {of: of, after: plain, may: ownsShop + ", update operatorboxes.orkestra.orkspace.io /b", want: "tenant may make boxes, and not one named a"},
+		"a name that may be patched":     {of: of, after: plain, may: ownsShop + ", patch operatorboxes.orkestra.orkspace.io /a"},
+		"a name that may be read":        {of: of, after: plain, may: ownsShop + ", get operatorboxes.orkestra.orkspace.io /a", want: "tenant may make boxes, and not one named a"},
+		"the name in another group":      {of: of, after: plain, may: ownsShop + ", update operatorboxes.example.com /a", want: "tenant may make boxes, and not one named a"},
+		"the name of another resource":   {of: of, after: plain, may: ownsShop + ", update crdhealths.orkestra.orkspace.io /a", want: "tenant may make boxes, and not one named a"},
+		"own account":                    {of: of, after: plain, may: ownsShop},
+		"an account of somebody":         {of: of, after: theirs, may: ownsShop, want: notOther},
+		"an account without rights":      {of: of, after: plain, want: notShop},
+		"the account elsewhere":          {of: of, after: plain, may: "impersonate serviceaccounts elsewhere/shop", want: notShop},
+		"an account with another name":   {of: of, after: plain, may: "impersonate serviceaccounts team/shopper", want: notShop},
+		"a user of that name":            {of: of, after: plain, may: "impersonate users /shop, get serviceaccounts", want: notShop},
+		"no account":                     {of: of, after: box("", shops), may: ownsShop, want: noAccount},
+		"the manager's identity":         {of: of, after: box("", shops), may: isManager},
+		"that of another box":            {of: of, after: box("", shops), may: "use operatorboxes/manager-identity.orkestra.orkspace.io /b", want: noAccount},
+		"use of boxes":                   {of: of, after: box("", shops), may: "use operatorboxes.orkestra.orkspace.io", want: noAccount},
+		"use in another group":           {of: of, after: box("", shops), may: "use operatorboxes/manager-identity", want: noAccount},
+		"manager and account":            {of: of, after: plain, may: isManager, want: notShop},
 
 		"a change of the spec":               {of: of, before: plain, after: box("", shop+", "+shops+", workers: 2"), may: ownsShop},
 		"of somebody's":                      {of: of, before: theirs, after: box("", other+", "+shops+", workers: 2"), may: ownsShop, want: notOther},
@@ -130,6 +139,13 @@ func boxAccountRequests() map[string]request {
 		"the same name in another group":             {of: "operatorboxes.example.com", after: theirs},
 		"a status":                                   {of: "operatorboxes/status.orkestra.orkspace.io", before: theirs, after: box("finalizers: [a/b]", other+", "+shops)},
 	}
+	for name, r := range requests {
+		if r.before == "" && r.may != "" && r.want == "" && !strings.Contains(r.may, " operatorboxes.orkestra.orkspace.io /a") {
+			r.may += ", " + changesIt // who makes a box may change it, but where that is the case
+			requests[name] = r
+		}
+	}
+	return requests
 }
 
 func boxCRDRequests() map[string]request {

@@ -64,6 +64,18 @@ var _ = Describe("Who writes a box", func() {
 		Expect(tried(ctx, `serviceAccountRef: {name: mine, namespace: kube-system}`)).To(refusedBy("box-account", "ServiceAccount kube-system/mine"))
 	})
 
+	It("makes boxes of names that the author may change, and takes no name of somebody else", func(ctx context.Context) {
+		operates(ctx)
+		author := &user{name: w.id + "-author", client: as(w.id + "-author")}
+		named := rule(v1alpha1.GroupName, "get update patch delete", "operatorboxes")
+		named.ResourceNames = []string{w.id}
+		author.may(ctx, rule(v1alpha1.GroupName, "create", "operatorboxes"), named, rule(w.group, "operate", "websites"))
+		author.mayIn(ctx, w.namespace, impersonating("mine"))
+		Expect(author.client.Create(ctx, w.boxObject(w.id+"-theirs", "{"+own+"}"), client.DryRunAll)).To(refusedBy("box-account",
+			author.name+" may make boxes, and not one named "+w.id+"-theirs: bind a ClusterRole with the verb update on operatorboxes of orkestra.orkspace.io with that name"))
+		Expect(author.client.Create(ctx, w.boxObject(w.id, "{"+own+"}"), client.DryRunAll)).To(Succeed())
+	})
+
 	It("may use the identity of the manager, where the box names no account", func(ctx context.Context) {
 		operates(ctx)
 		Expect(tried(ctx, "")).To(refusedBy("box-account",

@@ -118,6 +118,9 @@ func (f *rollback) target(ctx context.Context, hand *act.Hand, box string) (*api
 			return &kept.Revisions[n], back, err
 		}
 	}
+	if n := len(kept.Revisions); n > 1 {
+		return nil, nil, fmt.Errorf("OperatorBox %q: the %d revisions that are kept differ in spec.suspend alone, which going back leaves as it is; orkestra suspend and orkestra resume change it", box, n)
+	}
 	return nil, nil, fmt.Errorf("OperatorBox %q: no revision is kept but for the spec of today", box)
 }
 

@@ -122,6 +122,14 @@ func TestRollback(t *testing.T) {
 				return number == 1 || number == 2
 			})
 		}},
+		"of one that was suspended and resumed": {left: 5, fails: "the 2 revisions that are kept differ in spec.suspend alone", as: func(t *testing.T, w *world) {
+			t.Helper()
+			w.Objects = slices.DeleteFunc(w.Objects, func(o *unstructured.Unstructured) bool {
+				number, _, _ := unstructured.NestedInt64(o.Object, "revision")
+				return number == 1 || number == 2
+			})
+			w.keep(t, 4, func(s *v1alpha1.OperatorBoxSpec) { s.Suspend = true })
+		}},
 		"of one that is suspended": {as: func(_ *testing.T, w *world) { w.suspend(true) }, left: 3, want: "workers\n- 5\n+ 3\n"},
 		"of one that Git has": {left: 5, want: "workers\n- 5\n+ 3\n", fails: "Argo CD manages this box", as: func(_ *testing.T, w *world) {
 			w.box().SetAnnotations(map[string]string{"argocd.argoproj.io/tracking-id": "apps:x"})

@@ -162,7 +162,7 @@ func (d *drainer) undo(ctx context.Context) error {
 	if err := d.annotate(ctx, nil); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintln(d.out, "The manager goes on: it marks the resources again.")
+	_, _ = fmt.Fprintln(d.out, "A manager goes on: it marks the resources again.")
 	return nil
 }
 

@@ -108,7 +108,7 @@ func TestProgress(t *testing.T) {
 		"the Lease is gone":  {err: `following the drain: Lease "ours/orkestra-leader" is gone`},
 		"somebody undoes it": {objects: []client.Object{asked("")}, err: "somebody has taken the annotation " + v1alpha1.AnnotationDrain + " off Lease"},
 		"nobody has answered": {
-			objects: []client.Object{asked("true"), box("a", v1alpha1.ReasonRunning, true)}, printed: "operatorbox/a: no manager has answered\n",
+			objects: []client.Object{asked("true"), box("a", v1alpha1.ReasonRunning, true)}, printed: "operatorbox/a: waits for the manager's answer\n",
 			left: `no manager has answered: does it run in namespace "ours"? Without one, use --force`,
 		},
 		"nobody has answered, and there is no box": {
@@ -182,7 +182,7 @@ func TestADrainIsAskedForAndUndone(t *testing.T) {
 			g.Expect(s.word(t)).To(Equal("true"))
 			g.Expect(s.undo(t.Context())).To(Succeed())
 			g.Expect(s.word(t)).To(BeEmpty())
-			g.Expect(s.printed.String()).To(Equal("The manager goes on: it marks the resources again.\n"))
+			g.Expect(s.printed.String()).To(Equal("A manager goes on: it marks the resources again.\n"))
 			s.printed.Reset()
 			g.Expect(s.undo(t.Context())).To(Succeed())
 			g.Expect(s.printed.String()).To(Equal("Lease \"ours/orkestra-leader\" asks for no drain: there is nothing to undo.\n"))

@@ -19,8 +19,11 @@ import (
 	draining "github.com/orkspace/orkestra/controllers/drain"
 )
 
-// noAnswer is what is said while no manager has seen that a drain is asked for.
-const noAnswer = "no manager has answered"
+// What is said while no manager has seen that a drain is asked for: at first, and when the time is over.
+const (
+	unanswered = "waits for the manager's answer"
+	noAnswer   = "no manager has answered"
+)
 
 // pollInterval is the time between two reads of the Lease and the boxes. That is two requests a second, by one command.
 const pollInterval = time.Second
@@ -71,7 +74,7 @@ func (d *drainer) progress(ctx context.Context) (done bool, err error) {
 			continue
 		}
 		if !draining.Accepted(word) {
-			state = noAnswer
+			state = unanswered
 		}
 		left = append(left, fmt.Sprintf("operatorbox/%s: %s", box.Name, state))
 		d.say("operatorbox/"+box.Name, state)

@@ -42,6 +42,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		return f // none of the facts below comes before this decision
 	}
 	f.Class, f.Due, f.ResyncOver = st.last.class, st.retry.isDue(now), st.since(now) >= shortest(plan)
+	f.Rewritten = st.rewritten(stored)
 	inputs := st.inputsOf(stored)
 	if plan.Constructor == nil {
 		// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.

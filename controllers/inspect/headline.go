@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 const (
@@ -53,18 +53,11 @@ func (r *Resource) unknown(reason, message string) {
 
 // conditions fills in readiness, reason and message from the status.
 func (r *Resource) conditions(live *unstructured.Unstructured) {
-	var status struct {
-		Conditions         []metav1.Condition `json:"conditions"`
-		ObservedGeneration int64              `json:"observedGeneration"`
-	}
-	raw, err := json.Marshal(live.Object["status"])
-	if err == nil {
-		err = json.Unmarshal(raw, &status)
-	}
-	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	going, known := live.GetDeletionTimestamp() != nil, err == nil && ready != nil
+	conditions := status.Conditions(live)
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	going, known := live.GetDeletionTimestamp() != nil, ready != nil
 	failed := known && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonReconcileError
-	seen := status.ObservedGeneration
+	seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration") // another type is as good as none
 	if known {
 		seen = cmp.Or(ready.ObservedGeneration, seen) // reconcilers of others may write one of them alone
 	}
@@ -75,7 +68,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	case old:
 		r.Reason, r.Message, r.Failed = reasonOutdated, fmt.Sprintf("its status is that of generation %d, and generation %d is there", seen, live.GetGeneration()), failed
 		if known && ready.Status == metav1.ConditionFalse {
-			r.Message += "; before that: " + telling(status.Conditions, ready) + ": " + ready.Message
+			r.Message += "; before that: " + telling(conditions, ready) + ": " + ready.Message
 		}
 	case !known:
 		r.Reason, r.Message = reasonUnseen, "no manager has looked at it yet"
@@ -85,11 +78,11 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 			r.Notes = append(r.Notes, "Its status does not say of which generation it is: it has no observedGeneration")
 		}
 		// What is under way does not keep it from being ready, and may be what somebody looks for.
-		if now := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
+		if now := meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
 			r.Reason, r.Message = now.Reason, now.Message
 		}
 	default:
-		r.Reason, r.Message, r.Failed = telling(status.Conditions, ready), ready.Message, failed
+		r.Reason, r.Message, r.Failed = telling(conditions, ready), ready.Message, failed
 	}
 }
 

@@ -14,6 +14,29 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
+// A condition of somebody else that is not as conditions are hides none that is.
+func TestOddConditionsBesideOurs(t *testing.T) {
+	for name, odd := range map[string]any{
+		"no time":         map[string]any{"type": "Odd", "status": "True", "lastTransitionTime": ""},
+		"no status":       map[string]any{"type": "Odd", "status": int64(7)},
+		"a list":          map[string]any{"type": "Odd", "status": "True", "reason": []any{"a"}},
+		"a text for 1":    map[string]any{"type": "Odd", "status": "True", "observedGeneration": "1"},
+		"a text":          "odd",
+		"nothing":         nil,
+		"a second, empty": map[string]any{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+				odd, map[string]any{"type": "Ready", "status": "True", "reason": "ReconcileSucceeded", "observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T00:00:00Z"}, odd,
+			}}}}
+			live.SetGeneration(2)
+			r := &Resource{Kind: "Shop", Name: "a"}
+			r.conditions(live)
+			NewWithT(t).Expect(r.Headline()).To(Equal("Shop a is ready"))
+		})
+	}
+}
+
 // One line says what keeps a resource from being ready.
 func TestHeadlines(t *testing.T) {
 	condition := func(kind, status, reason, message string, generation int64) any {

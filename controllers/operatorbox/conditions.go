@@ -126,14 +126,6 @@ var couldGoOn = map[string]bool{
 	v1alpha1.ReasonUnknownFunction: true, v1alpha1.ReasonStuck: true,
 }
 
-// stalling are the reasons that only somebody mends.
-var stalling = map[string]bool{
-	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonCRDClaimed: true, v1alpha1.ReasonCRDNotOwned: true,
-	v1alpha1.ReasonCRDRefused: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
-	v1alpha1.ReasonAccountRequired: true, v1alpha1.ReasonAccountNotAllowed: true, v1alpha1.ReasonAccountMissing: true,
-	v1alpha1.ReasonAccountChanged: true, v1alpha1.ReasonUnknownFunction: true, v1alpha1.ReasonStuck: true,
-}
-
 // summary is Ready, Reconciling and Stalled, by kstatus.
 func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRunning, Message: "the sub-controller runs"}
@@ -142,7 +134,7 @@ func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 	switch {
 	case s.reason != "":
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, s.reason, s.message
-		if stalling[s.reason] {
+		if health.Stalls(s.reason) {
 			stalled = status.StalledBy(s.reason, s.message)
 		} else if s.reason != v1alpha1.ReasonSuspended && s.reason != v1alpha1.ReasonDrained {
 			reconciling = status.Progressing(s.reason, s.message)

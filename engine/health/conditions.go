@@ -17,6 +17,10 @@ const maxConditionMessage = 1024 // characters; a compiler's list of mistakes is
 
 // stalling lists the reasons that a retry can't mend: somebody must change something.
 var stalling = map[string]bool{
+	v1alpha1.ReasonAccountRequired:     true,
+	v1alpha1.ReasonAccountNotAllowed:   true,
+	v1alpha1.ReasonAccountMissing:      true,
+	v1alpha1.ReasonAccountChanged:      true,
 	v1alpha1.ReasonCompileFailed:       true,
 	v1alpha1.ReasonUnknownFunction:     true,
 	v1alpha1.ReasonCRDClaimed:          true,
@@ -27,6 +31,10 @@ var stalling = map[string]bool{
 	v1alpha1.ReasonNotSupported:        true,
 	v1alpha1.ReasonStuck:               true,
 }
+
+// Stalls says whether a box that does not run for a reason goes on only when somebody changes something. The conditions of OperatorBox and CRDHealth both go
+// by it.
+func Stalls(reason string) bool { return stalling[reason] }
 
 // awaited lists the reasons for which a stopped box only waits: it starts by itself.
 var awaited = map[string]bool{

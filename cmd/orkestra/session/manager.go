@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -62,18 +63,18 @@ func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over ti
 	if s := lease.Spec.LeaseDurationSeconds; s != nil {
 		life = time.Duration(*s) * time.Second
 	}
-	renewed := lease.Spec.RenewTime
+	renewed := renewedAt(lease)
 	if renewed == nil {
 		m.Message = fmt.Sprintf("Lease %q was never renewed", at)
 		return m, lease.CreationTimestamp.Time
 	}
-	switch since := duration.HumanDuration(now.Sub(renewed.Time)); {
+	switch since := duration.HumanDuration(now.Sub(*renewed)); {
 	case m.Holder == "":
 		m.Message = fmt.Sprintf("Lease %q has had no holder for %s", at, since)
-	case now.Sub(renewed.Time) < -life:
+	case now.Sub(*renewed) < -life:
 		m.State = ManagerUnknown
 		m.Message = fmt.Sprintf("Whether a manager is at work is not known: Lease %q was renewed %s in the future, by the clock of the API server. Compare that of the manager's node", at, duration.HumanDuration(renewed.Sub(now)))
-	case now.Sub(renewed.Time) > life:
+	case now.Sub(*renewed) > life:
 		m.Message = fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since)
 	default:
 		m.State = ManagerRunning
@@ -81,12 +82,30 @@ func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over ti
 	return m, renewed.Add(life)
 }
 
+// renewedAt is when a Lease was renewed last; nil: never, or by somebody who leaves no time. The API server notes it where it keeps who wrote which field: that
+// is its own clock's, while renewTime is that of the manager's node, which may be wrong.
+func renewedAt(lease *coordinationv1.Lease) *time.Time {
+	var last *time.Time
+	for _, entry := range lease.ManagedFields {
+		if entry.Time == nil || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:renewTime"`)) {
+			continue
+		}
+		if at := entry.Time.Time; last == nil || at.After(*last) {
+			last = &at
+		}
+	}
+	if last == nil && lease.Spec.RenewTime != nil {
+		last = &lease.Spec.RenewTime.Time
+	}
+	return last
+}
+
 // without says what is known of a manager that does not hold the Lease. One that runs with --leader-elect=false leaves an old Lease as it is: what
 // was written after that was over tells of it. One that has let go may end its last writes until then.
 func (i *Inspector) without(ctx context.Context, m Manager, lease string, over time.Time) Manager {
 	if at, what := i.written(ctx); at.After(over) {
 		m.State, m.Message = ManagerUnknown, fmt.Sprintf("%s, and yet a manager was at work %s ago: %s. One that runs with --leader-elect=false, "+
-			"or in another namespace (name it by --manager-namespace), leaves that Lease as it is", lease, duration.HumanDuration(i.Now().Sub(at)), what)
+			"or in another namespace (name it by --manager-namespace), leaves that Lease as it is", lease, duration.HumanDuration(max(0, i.Now().Sub(at))), what)
 		return m
 	}
 	m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work, or it runs with --leader-elect=false and has had nothing to write: %s. "+

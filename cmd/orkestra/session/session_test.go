@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,21 +115,32 @@ func TestManagers(t *testing.T) {
 			}
 		}
 	}
+	written := func(by, at, fields string) func(*shared.APIServer) {
+		return func(s *shared.APIServer) {
+			find(s, "Lease").Object["metadata"].(map[string]any)["managedFields"] = []any{
+				map[string]any{"manager": by, "operation": "Update", "apiVersion": "coordination.k8s.io/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": jsonOf(t, fields)},
+			}
+		}
+	}
 	left := lease(holder, "", renewed, "2026-01-02T03:02:05.000000Z", life, int64(15)) // let go two minutes ago
 	for name, tc := range map[string]struct {
 		change        func(*shared.APIServer)
 		state, wanted string
 	}{
-		"one that renews":               {lease(holder, "m", renewed, "2026-01-02T03:04:03.000000Z", life, int64(15)), ManagerRunning, ""},
-		"one that is about to renew":    {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z", life, int64(15)), ManagerRunning, ""},
-		"one whose Lease says no life":  {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z"), ManagerRunning, ""},
-		"one whose Lease has run out":   {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
-		"one whose Lease lives longer":  {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
-		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
-		"one of the far future":         {lease(holder, "m", renewed, "2036-01-02T03:04:09.000000Z", life, int64(15)), ManagerUnknown, `Lease "orkestra-system/orkestra-leader" was renewed 10y in the future, by the clock of the API server`},
-		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, `No manager is at work, or it runs with --leader-elect=false and has had nothing to write: Lease "orkestra-system/orkestra-leader" has had no holder for 2s. What`},
-		"one that never renewed":        {both(lease(holder, "m"), func(s *shared.APIServer) { find(s, "Lease").SetCreationTimestamp(metav1.NewTime(now)) }), ManagerAway, "was never renewed"},
-		"one that has ended its writes": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:02:16Z"})), ManagerAway, "has had no holder for 2m"},
+		"one that renews":                 {lease(holder, "m", renewed, "2026-01-02T03:04:03.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one that is about to renew":      {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one whose Lease says no life":    {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z"), ManagerRunning, ""},
+		"one whose Lease has run out":     {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
+		"one whose Lease lives longer":    {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
+		"one whose clock is ahead":        {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one of the far future":           {lease(holder, "m", renewed, "2036-01-02T03:04:09.000000Z", life, int64(15)), ManagerUnknown, `Lease "orkestra-system/orkestra-leader" was renewed 10y in the future, by the clock of the API server`},
+		"one whose node's clock is slow":  {both(lease(holder, "m", renewed, "2026-01-02T02:04:03.000000Z", life, int64(15)), written("m", "2026-01-02T03:04:03Z", `{"f:spec":{"f:renewTime":{}}}`)), ManagerRunning, ""},
+		"one whose node's clock is fast":  {both(lease(holder, "m", renewed, "2026-01-02T04:04:03.000000Z", life, int64(15)), written("m", "2026-01-02T03:04:03Z", `{"f:spec":{"f:renewTime":{}}}`)), ManagerRunning, ""},
+		"one that has died with it":       {both(lease(holder, "m", renewed, "2026-01-02T04:04:03.000000Z", life, int64(15)), written("m", "2026-01-02T03:02:05Z", `{"f:spec":{"f:renewTime":{}}}`)), ManagerAway, "has not renewed Lease \"orkestra-system/orkestra-leader\" for 2m"},
+		"one whose Lease others annotate": {both(lease(holder, "m", renewed, "2026-01-02T03:02:05.000000Z", life, int64(15)), written("somebody", "2026-01-02T03:04:03Z", `{"f:metadata":{"f:annotations":{}}}`)), ManagerAway, "for 2m"},
+		"one that has let go":             {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, `No manager is at work, or it runs with --leader-elect=false and has had nothing to write: Lease "orkestra-system/orkestra-leader" has had no holder for 2s. What`},
+		"one that never renewed":          {both(lease(holder, "m"), func(s *shared.APIServer) { find(s, "Lease").SetCreationTimestamp(metav1.NewTime(now)) }), ManagerAway, "was never renewed"},
+		"one that has ended its writes":   {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:02:16Z"})), ManagerAway, "has had no holder for 2m"},
 		"one that elects no leader": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:04:00Z"})), ManagerUnknown,
 			`Lease "orkestra-system/orkestra-leader" has had no holder for 2m, and yet a manager was at work 5s ago: CRDHealth "shops" shows a reconcile of then. One that runs with --leader-elect=false, or in another namespace`},
 		"one that a health tells of": {both(left, healthOf(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-02T03:04:00Z"}}})),
@@ -151,6 +163,13 @@ func TestManagers(t *testing.T) {
 			g.Expect(m.Message).To(ContainSubstring(tc.wanted))
 		})
 	}
+}
+
+func jsonOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var out map[string]any
+	NewWithT(t).Expect(json.Unmarshal([]byte(text), &out)).To(Succeed())
+	return out
 }
 
 // A machine whose clock is wrong sees the manager that is at work, and ages as they are: both are told by the API server's clock.

@@ -1,20 +1,18 @@
 package view
 
 import (
-	"encoding/json"
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
 // Row is a resource as its own status shows it. What fails counts as health counts it: see healthShownBy in engine/cycle.
 func Row(resource *unstructured.Unstructured) api.Row {
-	row, shown := rowOf(resource), conditionsOf(resource)
+	row, shown := rowOf(resource), status.Conditions(resource)
 	if counts := countsAs(shown, row.State); counts != row.State {
 		row.CountsAs = counts
 	}
@@ -48,7 +46,7 @@ func failing(ready *metav1.Condition, waiting bool) bool {
 
 func rowOf(resource *unstructured.Unstructured) api.Row {
 	row := api.Row{Reference: api.Reference{Namespace: resource.GetNamespace(), Name: resource.GetName()}, Created: resource.GetCreationTimestamp().Time}
-	conditions := conditionsOf(resource)
+	conditions := status.Conditions(resource)
 	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	waiting := reconciling != nil && reconciling.Status == metav1.ConditionTrue
 	stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
@@ -88,41 +86,5 @@ func rowOf(resource *unstructured.Unstructured) api.Row {
 
 // ResourceConditions are those of a resource's status; none where it has none that can be read.
 func ResourceConditions(resource *unstructured.Unstructured) []api.Condition {
-	return Conditions(conditionsOf(resource))
-}
-
-func conditionsOf(resource *unstructured.Unstructured) []metav1.Condition {
-	list, _, err := unstructured.NestedSlice(resource.Object, "status", "conditions")
-	if err != nil {
-		return nil // another type stands there: nobody can say what it means
-	}
-	out := make([]metav1.Condition, 0, len(list))
-	for _, item := range list {
-		fields, isObject := item.(map[string]any)
-		if !isObject {
-			continue
-		}
-		out = append(out, conditionOf(fields))
-	}
-	return out
-}
-
-// conditionOf reads the fields that are of the right type: a CRD of others may have more, or fewer.
-func conditionOf(fields map[string]any) metav1.Condition {
-	text := func(key string) string {
-		s, _ := fields[key].(string) // another type is as good as none
-		return s
-	}
-	c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")}
-	if at, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
-		c.LastTransitionTime = metav1.Time{Time: at}
-	}
-	switch n := fields["observedGeneration"].(type) {
-	case int64:
-		c.ObservedGeneration = n
-	case json.Number:
-		c.ObservedGeneration, _ = n.Int64() // no number is 0
-	default:
-	}
-	return c
+	return Conditions(status.Conditions(resource))
 }

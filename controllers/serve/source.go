@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -139,7 +140,10 @@ func (p plans) PlanOf(_ context.Context, box *v1alpha1.OperatorBox, of revision.
 		of.Name = boxspec.Revision(box)
 	}
 	if plan.Revision != of.Name {
-		return nil, fmt.Errorf("OperatorBox %q runs revision %q, and it is of revision %q: see orkestra ui", box.Name, plan.Revision, of.Name)
+		if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+			return nil, fmt.Errorf("OperatorBox %q does not run its spec: %s: %s", box.Name, ready.Reason, ready.Message)
+		}
+		return nil, fmt.Errorf("OperatorBox %q runs its revision %q, and %q is asked for: orkestra ui reads that one", box.Name, plan.Revision, of.Name)
 	}
 	return plan, nil
 }

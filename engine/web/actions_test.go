@@ -169,7 +169,7 @@ func TestOrdersOfOtherPages(t *testing.T) {
 			signed := NewGuard(Doors{Tokens: known{}, SignIn: signedIn{}, Hosts: []string{"page.example.com"}, Clock: clk, Log: logr.Discard()}, s)
 			for _, handler := range []http.Handler{loopback, signed} {
 				r := send(handler, orderPath, order, without("Authorization"), with(headers...), func(r *http.Request) {
-					r.AddCookie(&http.Cookie{Name: cookieName, Value: loopback.token})
+					r.AddCookie(&http.Cookie{Name: loopback.cookieName(), Value: loopback.token})
 				})
 				if strings.HasPrefix(name, "our own") {
 					g.Expect(r.Code).To(Equal(http.StatusOK), r.Body.String())

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"net/http"
+	"strings"
 )
 
 // Loopback lets one person in, who has an address with a secret: other users of the machine, and pages of other origins that are open in the same
@@ -19,9 +20,15 @@ func NewLoopback(host string, next http.Handler) *Loopback {
 }
 
 const (
-	cookieName = "orkestra-ui"
-	tokenName  = "token"
+	cookiePrefix = "orkestra-ui-"
+	tokenName    = "token"
 )
+
+// cookieName has the port: a browser keeps one set of cookies for all ports of a machine, and several pages may be open, such as those of two clusters.
+func (l *Loopback) cookieName() string {
+	_, port, _ := strings.Cut(l.host, ":")
+	return cookiePrefix + port
+}
 
 // Address is what the person opens.
 func (l *Loopback) Address() string { return "http://" + l.host + "/?" + tokenName + "=" + l.token }
@@ -35,7 +42,7 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
 		//nolint:gosec // loopback is served without TLS, so that Secure would keep the cookie from coming back
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: l.cookieName(), Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther) // the address that stays in the history has no secret
 		return
 	}
@@ -43,7 +50,7 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.next.ServeHTTP(w, r)
 		return
 	}
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(l.cookieName())
 	if err != nil || !l.is(cookie.Value) {
 		Problem(w, http.StatusUnauthorized, "Open the address that orkestra ui has printed: it has the secret that lets you in")
 		return

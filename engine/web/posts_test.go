@@ -108,7 +108,7 @@ func TestQuestionsOfOtherPages(t *testing.T) {
 	loopback := NewLoopback("127.0.0.1:1", serverOf(&canned{}))
 	known := func(r *http.Request) {
 		r.Host = "127.0.0.1:1"
-		r.AddCookie(&http.Cookie{Name: cookieName, Value: loopback.token})
+		r.AddCookie(&http.Cookie{Name: loopback.cookieName(), Value: loopback.token})
 	}
 	for origin, status := range map[string]int{"http://127.0.0.1:1": http.StatusOK, "http://127.0.0.1:2": http.StatusForbidden, "null": http.StatusForbidden} {
 		g.Expect(post(loopback, "/api/v1/compile", question, known, with("Origin", origin)).Code).To(Equal(status), origin)

@@ -373,7 +373,7 @@ func TestLoopbackLetsInWhoHasTheSecret(t *testing.T) {
 	guard := NewLoopback("127.0.0.1:8080", serverOf(&canned{}))
 	here := at("127.0.0.1:8080")
 	holding := func(value string) func(*http.Request) {
-		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: value}) }
+		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "orkestra-ui-8080", Value: value}) }
 	}
 	g.Expect(guard.Address()).To(MatchRegexp(`^http://127\.0\.0\.1:8080/\?token=[A-Z2-7]{52}$`))
 	g.Expect(NewLoopback("h", nil).token).NotTo(Equal(guard.token))

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/web/api"
 )
 
 var (
@@ -58,6 +61,25 @@ func TestTheManualHasAllArguments(t *testing.T) {
 	g.Expect(said).To(Equal(known))
 }
 
+// An answer has no more than a model can read, what is wrong first.
+func TestAnswersAreShortened(t *testing.T) {
+	g := NewWithT(t)
+	many := &api.Resource{Notes: []string{"a note"}}
+	for n := range 300 {
+		many.Declarations = append(many.Declarations, api.Declaration{Declaration: fmt.Sprint(n), State: "Ready", YAML: "kind: A\n"})
+	}
+	many.Declarations[299].State = "Failed"
+	got := shortened(many)
+	g.Expect(got.Declarations).To(HaveLen(mostDeclarations))
+	g.Expect(got.Declarations[0].Declaration).To(Equal("299"))
+	g.Expect(got.Declarations[mostYAML-1].YAML).NotTo(BeEmpty())
+	g.Expect(got.Declarations[mostYAML].YAML).To(BeEmpty())
+	g.Expect(got.Notes).To(HaveExactElements("a note", "It has 300 declarations: the YAML of 20 is here, those first that are not as they should be, and 100 more are left out"))
+	g.Expect(many.Declarations[mostYAML].YAML).NotTo(BeEmpty(), "what others have is as it was")
+	few := &api.Resource{Declarations: many.Declarations[:mostYAML]}
+	g.Expect(shortened(few)).To(BeIdenticalTo(few))
+}
+
 // What is wrong with the arguments of a call is said by their names.
 func TestWrongArgumentsAreNamed(t *testing.T) {
 	g, session := NewWithT(t), connect(t, Config{Source: &source{}})
@@ -67,4 +89,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 	text, failed = call(t, session, "get_box", map[string]any{"box": "websites", "namespase": "n"})
 	g.Expect(failed).To(BeTrue())
 	g.Expect(text).To(ContainSubstring(`"namespase"`))
+	text, failed = call(t, session, "list_resources", map[string]any{"box": "websites", "state": "faling"})
+	g.Expect(failed).To(BeTrue())
+	g.Expect(text).To(ContainSubstring(`state "faling": wanted one of Ready, Waiting, Failing`))
 }

@@ -8,6 +8,9 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -163,6 +166,17 @@ func (t tools) getBox(ctx context.Context, in boxArgument) (*api.BoxDetail, erro
 	return t.source.Box(ctx, in.Box)
 }
 
+// rowStates are those in which a resource can be.
+var rowStates = []api.State{api.Ready, api.Waiting, api.Failing, api.RolledBack, api.Paused, api.Deleting, api.Unknown}
+
+func listed(states []api.State) string {
+	out := make([]string, len(states))
+	for i, s := range states {
+		out[i] = string(s)
+	}
+	return strings.Join(out, ", ")
+}
+
 // How many rows an answer has: a model reads all of them.
 const (
 	usualRows = 20
@@ -187,6 +201,9 @@ func (t tools) listResources(ctx context.Context, in pageArgument) (*api.Rows, e
 	if err != nil {
 		return nil, err
 	}
+	if in.State != "" && !slices.Contains(rowStates, api.State(in.State)) {
+		return nil, fmt.Errorf("state %q: wanted one of %s, or none", in.State, listed(rowStates))
+	}
 	return t.source.Page(ctx, in.Box, rows.Query{
 		Namespace: in.Namespace, State: api.State(in.State), Reason: in.Reason, Text: in.Text, Sort: "state", Offset: in.Offset, Limit: limit,
 	})
@@ -205,7 +222,46 @@ func (t tools) search(ctx context.Context, in searchArgument) (*api.Found, error
 }
 
 func (t tools) getResource(ctx context.Context, in resourceArgument) (*api.Resource, error) {
-	return t.source.Resource(ctx, in.Box, in.Namespace, in.Name)
+	found, err := t.source.Resource(ctx, in.Box, in.Namespace, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return shortened(found), nil
+}
+
+// mostYAML is of how many children an answer has the YAML, and mostDeclarations how many it has at all: a model reads all of it. Those that are not as
+// they should be come first.
+const mostYAML, mostDeclarations = 20, 200
+
+// shortened is a resource with no more than a model can read.
+func shortened(of *api.Resource) *api.Resource {
+	if len(of.Declarations) <= mostYAML {
+		return of
+	}
+	out := *of
+	out.Declarations = slices.Clone(of.Declarations)
+	slices.SortStableFunc(out.Declarations, compareSettled)
+	note := fmt.Sprintf("It has %d declarations: the YAML of %d is here, those first that are not as they should be", len(of.Declarations), mostYAML)
+	if len(out.Declarations) > mostDeclarations {
+		out.Declarations = out.Declarations[:mostDeclarations]
+		note += fmt.Sprintf(", and %d more are left out", len(of.Declarations)-mostDeclarations)
+	}
+	for i := mostYAML; i < len(out.Declarations); i++ {
+		out.Declarations[i].YAML = ""
+	}
+	out.Notes = append(slices.Clone(of.Notes), note)
+	return &out
+}
+
+func compareSettled(a, b api.Declaration) int {
+	switch {
+	case isSettled(a.State) == isSettled(b.State):
+		return 0
+	case isSettled(a.State):
+		return 1
+	default:
+		return -1
+	}
 }
 
 func (t tools) compile(ctx context.Context, in boxesArgument) (*api.Compiled, error) {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,9 @@ func YAML(object *unstructured.Unstructured) string {
 	shown.SetManagedFields(nil)
 	mask(shown)
 	text, err := yaml.Marshal(shown.Object)
+	if err != nil { // a control character, which JSON writes in another way; JSON is YAML, too
+		text, err = json.MarshalIndent(shown.Object, "", "  ")
+	}
 	if err != nil {
 		return fmt.Sprintf("# this object can't be written as YAML: %v\n", err)
 	}

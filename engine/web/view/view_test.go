@@ -66,6 +66,8 @@ func TestWhatASecretHoldsIsNotShown(t *testing.T) {
 	g.Expect(secret.Object["data"]).To(HaveKeyWithValue("p", "aGlkZGVu"), "the object itself stays")
 	g.Expect(YAML(object(t, `{apiVersion: v1, kind: Secret, data: plain}`))).NotTo(ContainSubstring("plain"))
 	g.Expect(YAML(object(t, `{apiVersion: v1, kind: ConfigMap, data: {p: shown}}`))).To(ContainSubstring("p: shown"))
+	odd := YAML(&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "\x7fb"}}})
+	g.Expect(odd).To(And(ContainSubstring(`"kind": "ConfigMap"`), ContainSubstring("\x7fb")), "what YAML can't hold is JSON")
 	g.Expect(YAML(object(t, `{apiVersion: example.com/v1, kind: Secret, data: {p: shown}}`))).To(ContainSubstring("p: shown"), "another kind of that name")
 }
 

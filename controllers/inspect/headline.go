@@ -11,7 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
-	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const (
@@ -53,7 +53,7 @@ func (r *Resource) unknown(reason, message string) {
 
 // conditions fills in readiness, reason and message from the status.
 func (r *Resource) conditions(live *unstructured.Unstructured) {
-	conditions := status.Conditions(live)
+	conditions := value.Conditions(live)
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	going, known := live.GetDeletionTimestamp() != nil, ready != nil
 	failed := known && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonReconcileError

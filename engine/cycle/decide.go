@@ -83,12 +83,9 @@ type Facts struct {
 	Due bool
 	// ResyncOver says that the last cycle is one resync ago.
 	ResyncOver bool
-	// Rewritten says that somebody has written to the resource since this process did, without a change of anything that the last cycle read: such as to
-	// its status.
-	Rewritten bool
 	// Granted says that the manager has the right that the last cycle lacked.
 	Granted bool
-	// Unchanged says that all that the last cycle read is as it was.
+	// Unchanged says that all that the last cycle read is as it was, and, where a resync is over, that nobody else has written to the resource.
 	Unchanged bool
 	// SeenUnchanged is Unchanged, or that the last cycle has left no inputs (after a panic, or where the status could not be
 	// written), but has seen the resource in the version that it has now.
@@ -156,9 +153,6 @@ func (f *Facts) mustRollBackNow() bool { return f.RollbackDue && !f.RollbackTrie
 // upToDate says that another cycle would do the same as the last one. That includes failing with an error that no retry mends
 // (Permanent): as long as the inputs are the same, so is the error.
 func (f *Facts) upToDate() bool {
-	if f.Rewritten && f.ResyncOver {
-		return false // what the status says is put right once per resync, and not at each write: two that write the same would chase each other
-	}
 	if !f.Deleting && !f.Marked {
 		return false // somebody took the marks off: without the finalizer, nothing would be cleaned up
 	}

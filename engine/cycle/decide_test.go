@@ -61,12 +61,6 @@ func TestDecide(t *testing.T) {
 		"no longer throttled":                    {usual(func(f *Facts) { f.Throttled = -time.Second }), Reconcile},
 		"found again after its write was missed": {usual(func(f *Facts) { f.Released = true }), Reconcile},
 
-		"somebody has written to it":                       {unchanged(func(f *Facts) { f.Rewritten = true }), Skip},
-		"somebody has written to it, and a resync is over": {unchanged(func(f *Facts) { f.Rewritten, f.ResyncOver = true, true }), Reconcile},
-		"nobody has, and a resync is over":                 {unchanged(func(f *Facts) { f.ResyncOver = true }), Skip},
-		"a mistake, somebody has written, a resync later":  {unchanged(func(f *Facts) { f.Class, f.Rewritten, f.ResyncOver = pipeline.Permanent, true, true }), Reconcile},
-		"paused, and somebody has written to it":           {unchanged(func(f *Facts) { f.Paused, f.Rewritten, f.ResyncOver = true, true, true }), ShowPaused},
-
 		"may pass, not due":             {unchanged(func(f *Facts) { f.Class = pipeline.Transient }), Skip},
 		"may pass, due":                 {unchanged(func(f *Facts) { f.Class, f.Due = pipeline.Transient, true }), Retry},
 		"may pass, changed":             {usual(func(f *Facts) { f.Class = pipeline.Transient }), Reconcile},

@@ -42,13 +42,15 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		return f // none of the facts below comes before this decision
 	}
 	f.Class, f.Due, f.ResyncOver = st.last.class, st.retry.isDue(now), st.since(now) >= shortest(plan)
-	f.Rewritten = st.rewritten(stored)
 	inputs := st.inputsOf(stored)
 	if plan.Constructor == nil {
 		// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
 		f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
 	} else {
 		asking{c}.gather(f)
+	}
+	if f.ResyncOver && st.rewritten(stored) {
+		f.Unchanged = false // what others have written over its status is put right once per resync, and not at each write: two would chase each other
 	}
 	if st.last.missing == nil && c.waiters.woken(c.record.Key) {
 		f.Unchanged = false // what it may read is found out when it reads; a right that a write lacked is asked for below

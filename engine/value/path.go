@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -196,21 +195,6 @@ func Place(at *field.Path, key string) *field.Path {
 		return at.Child(key)
 	}
 	return at.Key(key)
-}
-
-// Annotation reads one annotation of an object; empty where there is none. GetAnnotations copies all of them, and a cycle asks many times.
-func Annotation(obj *unstructured.Unstructured, name string) string {
-	return mark(obj, "annotations", name)
-}
-
-// Label reads one label of an object; empty where there is none.
-func Label(obj *unstructured.Unstructured, name string) string { return mark(obj, "labels", name) }
-
-func mark(obj *unstructured.Unstructured, of, name string) string {
-	metadata, _ := obj.Object["metadata"].(map[string]any)
-	all, _ := metadata[of].(map[string]any)
-	text, _ := all[name].(string)
-	return text
 }
 
 // MapIn is the map in a field of an object. It is put there where there is none, also in the place of null.

@@ -1,9 +1,9 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -87,7 +87,7 @@ func (s *Session) leader(ctx context.Context, now time.Time) (m Manager, over ti
 func renewedAt(lease *coordinationv1.Lease) *time.Time {
 	var last *time.Time
 	for _, entry := range lease.ManagedFields {
-		if entry.Time == nil || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:renewTime"`)) {
+		if entry.Time == nil || entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:renewTime"`) {
 			continue
 		}
 		if at := entry.Time.Time; last == nil || at.After(*last) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -81,4 +82,12 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("printing the address: %w", err)
 	}
 	return web.Serve(ctx, listener, guard, nil, func(ctx context.Context) { pages.Run(ctx); source.run(ctx) })
+}
+
+// dated dates all answers by the API server's clock: the page tells ages by the Date, and all times that it shows are the cluster's.
+func dated(next http.Handler, clk clock.PassiveClock) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", clk.Now().UTC().Format(http.TimeFormat))
+		next.ServeHTTP(w, r)
+	})
 }

@@ -49,7 +49,7 @@ func explained(of *api.Resource, c api.Condition) *explanation {
 
 // isSettled says whether a declaration is as it should be, by its state as orkestra status has it.
 func isSettled(state string) bool {
-	return slices.Contains([]string{"Ready", "Completed", "Off"}, state)
+	return slices.Contains([]string{string(api.Ready), "Completed", "Off"}, state)
 }
 
 func typesOf(conditions []api.Condition) string {

@@ -6,13 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
 // Row is a resource as its own status shows it. What fails counts as health counts it: see healthShownBy in engine/cycle.
 func Row(resource *unstructured.Unstructured) api.Row {
-	row, shown := rowOf(resource), status.Conditions(resource)
+	row, shown := rowOf(resource), value.Conditions(resource)
 	if counts := countsAs(shown, row.State); counts != row.State {
 		row.CountsAs = counts
 	}
@@ -46,7 +46,7 @@ func failing(ready *metav1.Condition, waiting bool) bool {
 
 func rowOf(resource *unstructured.Unstructured) api.Row {
 	row := api.Row{Reference: api.Reference{Namespace: resource.GetNamespace(), Name: resource.GetName()}, Created: resource.GetCreationTimestamp().Time}
-	conditions := status.Conditions(resource)
+	conditions := value.Conditions(resource)
 	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	waiting := reconciling != nil && reconciling.Status == metav1.ConditionTrue
 	stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
@@ -86,5 +86,5 @@ func rowOf(resource *unstructured.Unstructured) api.Row {
 
 // ResourceConditions are those of a resource's status; none where it has none that can be read.
 func ResourceConditions(resource *unstructured.Unstructured) []api.Condition {
-	return Conditions(status.Conditions(resource))
+	return Conditions(value.Conditions(resource))
 }

@@ -23,7 +23,7 @@ import (
 // othersGroups are those of kinds whose types are not here. That their objects are YAML with a kind and a name is all that is checked. Kinds of examples are
 // of example.com, or of groups below it.
 var othersGroups = []string{
-	"argoproj.io", "gateway.networking.k8s.io", "kro.run", "kustomize.toolkit.fluxcd.io",
+	"argoproj.io", "gateway.networking.k8s.io", "helm.toolkit.fluxcd.io", "kro.run", "kustomize.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
 }
 
 // strictly gives a reading of a block by a type: a field that the type does not have is an error.

@@ -2,113 +2,189 @@ package flux
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-
-	"github.com/orkspace/orkestra/test/gitserver"
 	base "github.com/orkspace/orkestra/test/plane"
 )
 
-// released is the tag at which the documented HelmRelease finds the chart.
-const released = "v0.1.0"
-
-// helmWorld has, beside the repository of a fleet, that of the product, from which Flux takes the chart.
-type helmWorld struct {
-	*world
-
-	product *gitserver.Repository
-	binary  string // of the manager
-}
-
-func newHelmWorld(t *testing.T) *helmWorld {
-	t.Helper()
-	w := &helmWorld{world: bareWorld(t, "source-controller", "kustomize-controller", "helm-controller"), product: gitserver.New(t)}
-	w.steps.Objects = "objects"
-	w.binary = base.Build(t, root, "orkestra", "./cmd/orkestra")
-	return w
-}
-
-// publish makes a tag of the product's repository that has a chart.
-func (w *helmWorld) publish(t *testing.T, tag, chart string) {
-	t.Helper()
-	w.product.Replace(t, "charts/orkestra", chart)
-	w.product.Commit(t, "Release "+tag)
-	w.product.Tag(t, tag)
-}
-
-// release puts the documented HelmRelease into the fleet, with the chart of the test's repository, and with edits.
-func (w *helmWorld) release(t *testing.T, edits ...string) {
-	t.Helper()
-	w.git.Put(t, "orkestra/orkestra.yaml", "helm/orkestra.yaml", append(edits, "https://github.com/orkspace/orkestra", w.product.URL)...)
-}
-
-// fleet commits all at once, the HelmRelease, and what needs it: a CRD, the rights over it, its box and its resource. It gives the commit.
-func (w *helmWorld) fleet(t *testing.T) string {
-	t.Helper()
-	for _, file := range []string{"shop.yaml", "shop-box.yaml", "shop-crd.yaml", "shop-role.yaml"} {
-		w.git.Put(t, "shop/"+file, file)
-	}
-	commit := w.git.Commit(t, "Orkestra, and an operator")
-	text, err := os.ReadFile("testdata/helm/sync.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Apply(t, fmt.Sprintf(string(text), w.git.URL))
-	return commit
-}
-
-// settled waits until a commit is applied and healthy, and gives how many objects that are, with those of the chart.
-func (w *helmWorld) settled(t *testing.T, commit string) (objects int) {
-	t.Helper()
-	objects = w.applied(t, commit, "orkestra", "shop")
-	r, _, _ := w.reconciled(t, "helmrelease", "orkestra")
-	return objects + len(r.Status.Inventory.Entries)
-}
-
-// differences has Flux reconcile all once more, and gives how much it, or the manager, has written for it.
-func (w *helmWorld) differences(t *testing.T) string {
-	t.Helper()
-	w.audit.Writes(t, ofAnybody)
-	w.again(t, "helmrelease", "orkestra")
-	w.again(t, "kustomization", "orkestra")
-	w.again(t, "kustomization", "shop")
-	found := w.audit.Writes(t, ofAnybody)
-	for what, count := range found {
-		t.Errorf("Flux and the cluster differ: %d × %s", count, what)
-	}
-	return fmt.Sprint(len(found))
-}
-
-// ofAnybody says that Flux has written something that is none of its own objects, or Orkestra anything. Counters in the status of a box and of its
-// CRDHealth follow within seconds whatever was written before.
-func ofAnybody(event *auditv1.Event) bool {
-	of := event.ObjectRef
-	counter := of.Subresource == "status" && of.APIGroup == "orkestra.orkspace.io"
-	flux := strings.HasPrefix(event.UserAgent, "kustomize-controller/") || strings.HasPrefix(event.UserAgent, "helm-controller/")
-	return flux && !strings.HasSuffix(of.APIGroup, "toolkit.fluxcd.io") || strings.HasPrefix(event.UserAgent, "orkestra/") && !counter
-}
-
-// children are the versions of what the box has made.
-func (w *helmWorld) children(t *testing.T) string {
-	t.Helper()
-	w.Kubectl(t, "wait", "--for=condition=Available", "--timeout=3m", "-n", "apps", "deployment/web")
-	return w.Kubectl(t, "get", "-n", "apps", "deployment/web", "configmap/web", "-o",
-		`jsonpath={range .items[*]}{.kind} {.metadata.uid} {.metadata.generation} {.metadata.resourceVersion}{"\n"}{end}`)
-}
+// further are values that a user adds later. The drain ends soon, so that one that fails does.
+const further = `
+    logLevel: debug
+    drain: {timeout: 5s}
+    trust: {webhook: {enabled: true}}`
 
 // TestHelm goes through the life of a HelmRelease of the chart.
 func TestHelm(t *testing.T) {
 	w := newHelmWorld(t)
 	w.publish(t, released, root+"/charts/orkestra")
 	w.release(t)
-	commit, began := w.fleet(t), time.Now()
-	w.manage(t, w.binary)
-	objects := w.settled(t, commit)
-	w.steps.Add("the chart, a CRD, its box and its resource in one commit, until all are healthy", time.Since(began), objects, w.differences(t))
-	t.Log(w.children(t))
+	began := time.Now()
+	objects := w.install(t, w.binary)
+	w.steps.Add("the chart, and an operator that waits for it, in one commit, until all are healthy", time.Since(began), objects, w.differences(t))
+
+	w.value(t)
+	w.edited(t)
+	w.contradicts(t)
+	w.held(t)
+	w.uninstalled(t)
+	w.installedAgain(t)
 	w.steps.Write(t, root+"/.reports/flux-helm.md")
+}
+
+// value changes values in Git: the manager says more, and the webhook is installed.
+func (w *helmWorld) value(t *testing.T) {
+	t.Helper()
+	before := w.children(t)
+	w.release(t, values, values+further)
+	commit, began := w.commit(t, "Say more, and judge boxes where they are applied"), time.Now()
+	objects := w.settled(t, commit)
+	took := time.Since(began)
+	if args := w.Kubectl(t, "get", "deployment/orkestra", "-n", system, "-o", "jsonpath={.spec.template.spec.containers[0].args}"); !strings.Contains(args, "--log-level=debug") {
+		t.Errorf("the HelmRelease is Ready, and the manager's arguments are %s", args)
+	}
+	w.rollout(t, w.binary)
+	// The webhook writes its certificate into two objects of the chart, of which Flux must not think that somebody has edited them.
+	w.webhook = w.run(t, w.binary, "orkestra-webhook")
+	base.Eventually(t, "the webhook has written its certificate", func() error {
+		bundle := w.Kubectl(t, "get", "validatingwebhookconfiguration/orkestra-webhook", "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}")
+		key := w.Kubectl(t, "get", "secret/orkestra-webhook-certificate", "-n", system, "-o", `jsonpath={.data.tls\.key}`)
+		if bundle == "" || key == "" {
+			return fmt.Errorf("the configuration has %d bytes of an authority, and the Secret %d of a key", len(bundle), len(key))
+		}
+		return nil
+	})
+	w.steps.Add("values are changed, until the release is upgraded", took, objects, w.differences(t))
+	same(t, "the children", "new values", before, w.children(t))
+}
+
+// edited has somebody change objects of the chart by hand, and delete one.
+func (w *helmWorld) edited(t *testing.T) {
+	t.Helper()
+	look := func() string {
+		return w.Kubectl(t, "get", "-o", "jsonpath={range .items[*]}{.kind} {.rules} {.spec}{\"\\n\"}{end}", "-n", system, "clusterrole/orkestra-manager",
+			"deployment/orkestra", "validatingadmissionpolicybinding/orkestra-marks")
+	}
+	before := look()
+	w.Kubectl(t, "patch", "clusterrole/orkestra-manager", "--type=json", "-p", `[{"op":"remove","path":"/rules/0"}]`)
+	w.Kubectl(t, "patch", "deployment/orkestra", "-n", system, "--type=json", "-p", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"somebody:1"}]`)
+	w.Kubectl(t, "delete", "validatingadmissionpolicybinding/orkestra-marks")
+	began := time.Now()
+	base.Eventually(t, "what was edited is put back", func() error {
+		w.again(t, "helmrelease", "orkestra")
+		if now, err := w.Cluster.Kubectl(t.Context(), "get", "validatingadmissionpolicybinding/orkestra-marks"); err != nil {
+			return fmt.Errorf("%s%w", now, err)
+		}
+		if now := look(); now != before {
+			return fmt.Errorf("it is\n%s\nwanted\n%s", now, before)
+		}
+		return nil
+	})
+	w.steps.Add("two objects of the chart are edited, and one is deleted, until they are put back", time.Since(began), 3, w.differences(t))
+}
+
+// contradicts commits values that the chart refuses.
+func (w *helmWorld) contradicts(t *testing.T) {
+	t.Helper()
+	const sentence = "replicaCount above 1 needs leaderElection.enabled: without a lease all replicas would reconcile"
+	before := w.children(t)
+	w.release(t, values, values+further+"\n    replicaCount: 2\n    leaderElection: {enabled: false}")
+	commit, began := w.commit(t, "Ask for what can't be"), time.Now()
+	base.Eventually(t, "the HelmRelease says what is wrong", func() error {
+		if _, ready, said := w.reconciled(t, "helmrelease", "orkestra"); ready != "False" || !strings.Contains(said, sentence) {
+			return fmt.Errorf("Ready %s, %s; wanted False, and %q", ready, said, sentence)
+		}
+		return nil
+	})
+	took := time.Since(began)
+	// Flux tries again and again, so that for what waits for it, the HelmRelease is in progress.
+	w.fails(t, commit, "orkestra", "HelmRelease/flux-system/orkestra status: 'InProgress'")
+	w.steps.Add("values contradict each other, until the HelmRelease says which", took, 1, "–")
+	commit, began = w.git.Revert(t), time.Now()
+	w.fetch(t)
+	objects := w.settled(t, commit)
+	w.steps.Add("the commit is reverted, until all are healthy", time.Since(began), objects, w.differences(t))
+	same(t, "the children", "values that the chart refuses", before, w.children(t))
+}
+
+// held takes the HelmRelease out of Git while the manager lacks a right that it needs to let go of the resource: nothing is removed.
+func (w *helmWorld) held(t *testing.T) {
+	t.Helper()
+	children := w.children(t)
+	w.schedule(t, false) // the Pods of the hook are the test's to run
+	w.Kubectl(t, "patch", "kustomization/shop", "-n", "flux-system", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	w.Kubectl(t, "delete", "clusterrole/orkestra-shop")
+	w.git.Remove(t, "orkestra/orkestra.yaml")
+	w.git.Put(t, "orkestra/kustomization.yaml", "empty.yaml")
+	w.commit(t, "Without Orkestra")
+	began := time.Now()
+	for range 2 { // the Job has a second try
+		if printed, drained := w.hook(t, w.binary); drained {
+			t.Fatalf("the hook of the uninstall has succeeded without the right to let go:\n%s", printed)
+		}
+	}
+	base.Eventually(t, "the HelmRelease says that the uninstall has failed", func() error {
+		if _, ready, said := w.reconciled(t, "helmrelease", "orkestra"); ready != "False" || !strings.HasPrefix(said, "UninstallFailed: ") || !strings.Contains(said, "orkestra-drain") {
+			return fmt.Errorf("Ready %s, %s; wanted False, UninstallFailed, and the name of the Job", ready, said)
+		}
+		return nil
+	})
+	w.steps.Add("the HelmRelease is removed while the drain lacks a right, until it says that the uninstall has failed", time.Since(began), 1, "–")
+	w.Kubectl(t, "get", "-n", system, "deployment/orkestra", "serviceaccount/orkestra", "service/orkestra-metrics")
+	same(t, "the children", "an uninstall that fails", children, w.children(t))
+}
+
+// uninstalled gives the right back: Flux tries again, and the chart goes. The box and its resource stay in Git, and in the cluster.
+func (w *helmWorld) uninstalled(t *testing.T) {
+	t.Helper()
+	children, stored, began := w.children(t), w.stored(t), time.Now()
+	w.Kubectl(t, "patch", "kustomization/shop", "-n", "flux-system", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	w.Kubectl(t, "apply", "--server-side", "--field-manager=kustomize-controller", "-f", "testdata/shop-role.yaml")
+	w.drained(t)
+	w.gone(t, "-n", "flux-system", "helmrelease/orkestra", "helmchart/flux-system-orkestra")
+	w.manager.Stop()
+	w.webhook.Stop()
+	w.schedule(t, true)
+	// The box waits for a manager, and so does the Kustomization that has it.
+	w.steps.Add("the drain has its right, until the chart is uninstalled", time.Since(began), 1, w.world.differences(t, []string{"orkestra"}))
+
+	w.gone(t, "-A", "-l", "app.kubernetes.io/part-of=orkestra", strings.Join([]string{"serviceaccounts", "clusterroles", "clusterrolebindings", "roles", "rolebindings", "services",
+		"deployments", "jobs", "flowschemas", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, ","))
+	same(t, "the children", "the uninstall", children, w.children(t))
+	same(t, "CRDs, box and health", "the uninstall", stored, w.stored(t))
+	for _, object := range []string{"operatorbox/shop", "shop/web"} {
+		if held := w.Kubectl(t, "get", object, "-n", "apps", "-o", "jsonpath={.metadata.finalizers}"); held != "" {
+			t.Errorf("%s has the finalizers %s after the uninstall; wanted none", object, held)
+		}
+	}
+}
+
+// drained runs the Pods of the hook, whose Job Flux makes anew after one that has failed, until one succeeds.
+func (w *helmWorld) drained(t *testing.T) {
+	t.Helper()
+	for range 4 {
+		if printed, drained := w.hook(t, w.binary); drained {
+			if !strings.Contains(printed, "operatorbox/shop: drained") {
+				t.Errorf("the hook of the uninstall has printed\n%s\nwanted that operatorbox/shop is drained", printed)
+			}
+			return
+		}
+	}
+	t.Fatal("the hook of the uninstall fails, although nothing holds it up any more")
+}
+
+// installedAgain puts the HelmRelease back: Orkestra goes on where it was.
+func (w *helmWorld) installedAgain(t *testing.T) {
+	t.Helper()
+	children, stored := w.children(t), w.stored(t)
+	w.git.Remove(t, "orkestra/kustomization.yaml")
+	w.release(t)
+	commit, began := w.commit(t, "With Orkestra again"), time.Now()
+	w.manager = w.run(t, w.binary, "orkestra")
+	objects := w.settled(t, commit)
+	w.Kubectl(t, "wait", "--for=jsonpath={.metadata.finalizers[0]}=orkestra.orkspace.io/cleanup", "--timeout=3m", "-n", "apps", "shop/web", "operatorbox/shop")
+	w.steps.Add("the HelmRelease is back, until Orkestra holds the resource again", time.Since(began), objects, w.differences(t))
+	same(t, "the children", "installing again", children, w.children(t))
+	same(t, "CRDs, box and health", "installing again", stored, w.stored(t))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,13 +20,13 @@ import (
 // system is the namespace of the release.
 const system = "orkestra-system"
 
-// manage runs the manager as the Deployment of the release says: its arguments, and no more rights than its account has. The Pods of the cluster are
-// simulated: they are Ready, and nothing runs in them.
-func (w *world) manage(t *testing.T, binary string) *base.Program {
+// run runs what a Deployment of the release says: its arguments, and no more rights than its account has. The Pods of the cluster are simulated: they
+// are Ready, and nothing runs in them.
+func (w *world) run(t *testing.T, binary, name string) *base.Program {
 	t.Helper()
 	var deployment appsv1.Deployment
-	base.Eventually(t, "the chart is installed", func() error {
-		text, err := w.Cluster.Kubectl(t.Context(), "get", "deployment/orkestra", "-n", system, "-o", "json")
+	base.Eventually(t, "there is the Deployment "+name, func() error {
+		text, err := w.Cluster.Kubectl(t.Context(), "get", "deployment", name, "-n", system, "-o", "json")
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &deployment)
 		}
@@ -33,8 +34,10 @@ func (w *world) manage(t *testing.T, binary string) *base.Program {
 	})
 	pod := deployment.Spec.Template.Spec
 	args := append(pod.Containers[0].Args, "--kubeconfig", w.kubeconfig(t, pod.ServiceAccountName), "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	if strings.Contains(strings.Join(args, " "), "--web-bind-address") {
-		args = append(args, "--web-bind-address", base.FreeAddress(t))
+	for _, flag := range []string{"--web-bind-address", "--bind-address"} {
+		if slices.ContainsFunc(pod.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag+"=") }) {
+			args = append(args, flag, base.FreeAddress(t))
+		}
 	}
 	t.Setenv("POD_NAMESPACE", system)
 	return base.Start(t, binary, args...)
@@ -66,13 +69,13 @@ func (w *world) schedule(t *testing.T, on bool) {
 	w.Kubectl(t, "patch", w.Kubectl(t, "get", "nodes", "-o", "name"), "-p", fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, !on))
 }
 
-// hook waits for the Pod of the Job that drains, does what it says with the rights of its account, and says how that ended, as a kubelet would. It gives
-// what was printed.
-func (w *world) hook(t *testing.T, binary string) string {
+// hook waits for a Pod of the Job that drains, does what it says with the rights of its account, and says how that ended, as a kubelet would. It gives what
+// was printed, and whether it has succeeded.
+func (w *world) hook(t *testing.T, binary string) (printed string, drained bool) {
 	t.Helper()
 	var pods corev1.PodList
-	base.Eventually(t, "the hook of the uninstall has a Pod", func() error {
-		err := json.Unmarshal([]byte(w.Kubectl(t, "get", "pods", "-n", system, "-l", "job-name=orkestra-drain", "-o", "json")), &pods)
+	base.Eventually(t, "the hook of the uninstall has a Pod that waits", func() error {
+		err := json.Unmarshal([]byte(w.Kubectl(t, "get", "pods", "-n", system, "-l", "job-name=orkestra-drain", "--field-selector=status.phase=Pending", "-o", "json")), &pods)
 		if err == nil && len(pods.Items) != 1 {
 			err = fmt.Errorf("%d Pods, wanted one", len(pods.Items))
 		}
@@ -80,10 +83,11 @@ func (w *world) hook(t *testing.T, binary string) string {
 	})
 	pod := pods.Items[0]
 	command := exec.CommandContext(t.Context(), binary, append(pod.Spec.Containers[0].Args, "--kubeconfig", w.kubeconfig(t, pod.Spec.ServiceAccountName))...)
-	printed, err := command.CombinedOutput()
+	text, err := command.CombinedOutput()
+	phase := corev1.PodSucceeded
 	if err != nil {
-		t.Fatalf("the hook of the uninstall: %v\n%s", err, printed)
+		phase = corev1.PodFailed
 	}
-	w.Kubectl(t, "patch", "pod", pod.Name, "-n", system, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Succeeded"}}`)
-	return string(printed)
+	w.Kubectl(t, "patch", "pod", pod.Name, "-n", system, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(`{"status":{"phase":%q}}`, phase))
+	return string(text), err == nil
 }

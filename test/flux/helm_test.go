@@ -2,6 +2,7 @@ package flux
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -30,19 +31,26 @@ func TestHelm(t *testing.T) {
 	w.held(t)
 	w.uninstalled(t)
 	w.installedAgain(t)
+	w.withoutHook(t)
 	w.steps.Write(t, root+"/.reports/flux-helm.md")
 }
 
 // value changes values in Git: the manager says more, and the webhook is installed.
 func (w *helmWorld) value(t *testing.T) {
 	t.Helper()
-	before := w.children(t)
+	before, others := w.children(t), w.others(t)
 	w.release(t, values, values+further)
 	commit, began := w.commit(t, "Say more, and judge boxes where they are applied"), time.Now()
 	objects := w.settled(t, commit)
 	took := time.Since(began)
 	if args := w.Kubectl(t, "get", "deployment/orkestra", "-n", system, "-o", "jsonpath={.spec.template.spec.containers[0].args}"); !strings.Contains(args, "--log-level=debug") {
 		t.Errorf("the HelmRelease is Ready, and the manager's arguments are %s", args)
+	}
+	now := w.others(t)
+	for other := range strings.SplitSeq(others, "\n") {
+		if !strings.Contains(now, other) {
+			t.Errorf("%s is another after values of the Deployments were changed", other)
+		}
 	}
 	w.rollout(t, w.binary)
 	// The webhook writes its certificate into two objects of the chart, of which Flux must not think that somebody has edited them.
@@ -120,8 +128,8 @@ func (w *helmWorld) held(t *testing.T) {
 	w.commit(t, "Without Orkestra")
 	began := time.Now()
 	for range 2 { // the Job has a second try
-		if printed, drained := w.hook(t, w.binary); drained {
-			t.Fatalf("the hook of the uninstall has succeeded without the right to let go:\n%s", printed)
+		if printed, drained := w.hook(t, w.binary); drained || !strings.Contains(printed, "operatorbox/shop") {
+			t.Fatalf("the hook of the uninstall has drained: %t, and printed\n%s\nwanted that it fails, and names operatorbox/shop", drained, printed)
 		}
 	}
 	base.Eventually(t, "the HelmRelease says that the uninstall has failed", func() error {
@@ -142,22 +150,43 @@ func (w *helmWorld) uninstalled(t *testing.T) {
 	w.Kubectl(t, "patch", "kustomization/shop", "-n", "flux-system", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	w.Kubectl(t, "apply", "--server-side", "--field-manager=kustomize-controller", "-f", "testdata/shop-role.yaml")
 	w.drained(t)
-	w.gone(t, "-n", "flux-system", "helmrelease/orkestra", "helmchart/flux-system-orkestra")
-	w.manager.Stop()
+	w.away(t, children, stored)
 	w.webhook.Stop()
 	w.schedule(t, true)
-	// The box waits for a manager, and so does the Kustomization that has it.
 	w.steps.Add("the drain has its right, until the chart is uninstalled", time.Since(began), 1, w.world.differences(t, []string{"orkestra"}))
+}
 
-	w.gone(t, "-A", "-l", "app.kubernetes.io/part-of=orkestra", strings.Join([]string{"serviceaccounts", "clusterroles", "clusterrolebindings", "roles", "rolebindings", "services",
-		"deployments", "jobs", "flowschemas", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, ","))
-	same(t, "the children", "the uninstall", children, w.children(t))
-	same(t, "CRDs, box and health", "the uninstall", stored, w.stored(t))
+// withoutHook drains by hand, and has the HelmRelease leave the hook out.
+func (w *helmWorld) withoutHook(t *testing.T) {
+	t.Helper()
+	w.release(t, "  driftDetection:", "  uninstall: {disableHooks: true}\n  driftDetection:")
+	w.settled(t, w.commit(t, "Drain by hand"))
+	children, stored, began := w.children(t), w.stored(t), time.Now()
+	drain := exec.CommandContext(t.Context(), w.binary, "drain", "-n", system, "--kubeconfig", w.Cluster.Kubeconfig())
+	if printed, err := drain.CombinedOutput(); err != nil {
+		t.Fatalf("orkestra drain: %v\n%s", err, printed)
+	}
+	w.git.Remove(t, "orkestra/orkestra.yaml")
+	w.git.Put(t, "orkestra/kustomization.yaml", "empty.yaml")
+	w.commit(t, "Without Orkestra, and without its hook")
+	w.away(t, children, stored)
+	w.steps.Add("the HelmRelease is removed after a drain by hand, until the chart is uninstalled", time.Since(began), 1, w.world.differences(t, []string{"orkestra"}))
+}
+
+// away waits until the chart is uninstalled: nothing of it is left but its CRDs, and nothing else has gone or is held.
+func (w *helmWorld) away(t *testing.T, children, stored string) {
+	t.Helper()
+	w.gone(t, "-n", "flux-system", "helmrelease/orkestra", "helmchart/flux-system-orkestra")
+	w.manager.Stop()
+	w.gone(t, "-A", "-l", "app.kubernetes.io/part-of=orkestra", ofChart+",deployments,jobs,flowschemas,validatingadmissionpolicies,validatingadmissionpolicybindings,"+
+		"validatingwebhookconfigurations,secrets")
 	for _, object := range []string{"operatorbox/shop", "shop/web"} {
 		if held := w.Kubectl(t, "get", object, "-n", "apps", "-o", "jsonpath={.metadata.finalizers}"); held != "" {
 			t.Errorf("%s has the finalizers %s after the uninstall; wanted none", object, held)
 		}
 	}
+	same(t, "the children", "the uninstall", children, w.children(t))
+	same(t, "what is stored", "the uninstall", stored, w.stored(t))
 }
 
 // drained runs the Pods of the hook, whose Job Flux makes anew after one that has failed, until one succeeds.
@@ -186,5 +215,5 @@ func (w *helmWorld) installedAgain(t *testing.T) {
 	w.Kubectl(t, "wait", "--for=jsonpath={.metadata.finalizers[0]}=orkestra.orkspace.io/cleanup", "--timeout=3m", "-n", "apps", "shop/web", "operatorbox/shop")
 	w.steps.Add("the HelmRelease is back, until Orkestra holds the resource again", time.Since(began), objects, w.differences(t))
 	same(t, "the children", "installing again", children, w.children(t))
-	same(t, "CRDs, box and health", "installing again", stored, w.stored(t))
+	same(t, "what is stored", "installing again", stored, w.stored(t))
 }

@@ -43,6 +43,6 @@ func TestHelmUpgrade(t *testing.T) {
 	objects = w.settled(t, commit)
 	w.steps.Add("an upgrade to this release", took, objects, w.differences(t))
 	same(t, "the children", "the upgrade", children, w.children(t))
-	same(t, "CRDs, box and health", "the upgrade", stored, w.stored(t))
+	same(t, "what is stored", "the upgrade", stored, w.stored(t))
 	w.steps.Write(t, root+"/.reports/flux-helm-upgrade.md")
 }

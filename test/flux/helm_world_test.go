@@ -18,6 +18,8 @@ const (
 	released = "v0.1.0"
 	// values are the last lines of the documented HelmRelease, behind which a test adds others.
 	values = "rbac: {scope: manager}"
+	// ofChart are kinds of the chart.
+	ofChart = "serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,services"
 )
 
 // helmWorld has, beside the repository of a fleet, that of the product, from which Flux takes the chart.
@@ -123,11 +125,17 @@ func (w *helmWorld) children(t *testing.T) string {
 	return w.versions(t, "-n", "apps", "deployment/web", "configmap/web")
 }
 
-// stored are the versions of what Orkestra's CRDs hold, and of the CRDs.
+// stored is what tells objects of Orkestra's CRDs, and these, from others of the same names.
 func (w *helmWorld) stored(t *testing.T) string {
 	t.Helper()
-	return w.field(t, "{.kind} {.metadata.name} {.metadata.uid}", "crd/operatorboxes.orkestra.orkspace.io", "crd/crdhealths.orkestra.orkspace.io", "operatorbox/shop",
-		"crdhealth/shop")
+	return w.field(t, "{.kind} {.metadata.name} {.metadata.uid}", "crd/operatorboxes.orkestra.orkspace.io", "crd/crdhealths.orkestra.orkspace.io", "crdhealth/shop") + "\n" +
+		w.field(t, "{.kind} {.metadata.name} {.metadata.uid} {.metadata.generation}", "-n", "apps", "operatorbox/shop", "shop/web")
+}
+
+// others are the versions of the objects of the chart that no controller of Kubernetes writes to.
+func (w *helmWorld) others(t *testing.T) string {
+	t.Helper()
+	return w.versions(t, "-A", "-l", "app.kubernetes.io/part-of=orkestra", ofChart+",crds")
 }
 
 func (w *helmWorld) versions(t *testing.T, names ...string) string {

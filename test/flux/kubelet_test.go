@@ -33,7 +33,7 @@ func (w *world) run(t *testing.T, binary, name string) *base.Program {
 		return err
 	})
 	pod := deployment.Spec.Template.Spec
-	args := append(pod.Containers[0].Args, "--kubeconfig", w.kubeconfig(t, pod.ServiceAccountName), "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+	args := append(slices.Clone(pod.Containers[0].Args), "--kubeconfig", w.kubeconfig(t, pod.ServiceAccountName), "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	for _, flag := range []string{"--web-bind-address", "--bind-address"} {
 		if slices.ContainsFunc(pod.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag+"=") }) {
 			args = append(args, flag, base.FreeAddress(t))

@@ -23,7 +23,7 @@ import (
 // othersGroups are those of kinds whose types are not here. That their objects are YAML with a kind and a name is all that is checked. Kinds of examples are
 // of example.com, or of groups below it.
 var othersGroups = []string{
-	"argoproj.io", "gateway.networking.k8s.io", "kro.run", "kustomize.toolkit.fluxcd.io",
+	"argoproj.io", "gateway.networking.k8s.io", "helm.toolkit.fluxcd.io", "kro.run", "kustomize.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
 }
 
 // strictly gives a reading of a block by a type: a field that the type does not have is an error.
@@ -162,10 +162,23 @@ func (j *judge) object(text string, o *unstructured.Unstructured) error {
 	}
 	if slices.Contains(othersGroups, group) {
 		j.used[group] = true
-		return nil
+		return j.release(o)
 	}
 	_, _, err := j.decoder.Decode([]byte(text), nil, nil)
 	return err
+}
+
+// release judges the values of a HelmRelease of the chart.
+func (j *judge) release(o *unstructured.Unstructured) error {
+	chart, _, err := unstructured.NestedString(o.Object, "spec", "chart", "spec", "chart")
+	if err != nil || o.GetKind() != "HelmRelease" || !strings.HasSuffix(chart, "/orkestra") {
+		return err
+	}
+	values, _, err := unstructured.NestedMap(o.Object, "spec", "values")
+	if err != nil {
+		return err
+	}
+	return j.values.Validate(values)
 }
 
 // TestTheJudgeFinds breaks blocks, so that the test above is known to find what it should.
@@ -181,6 +194,7 @@ func TestTheJudgeFinds(t *testing.T) {
 		"color: red\n":                                  `"color" is neither an object nor a value of the chart`,
 		"web: {enabled: true}\nweb: {enabled: false}\n": `"web" already set in map`,
 		"- a\n": "cannot unmarshal array",
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {chart: {spec: {chart: ./charts/orkestra}}, values: {rbac: {scopes: manager}}}\n": "scopes",
 	} {
 		err := j.block(&fence{page: "docs/x.md", text: text})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -2,6 +2,7 @@
 package gitserver
 
 import (
+	"errors"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
@@ -52,6 +53,15 @@ func (r *Repository) Put(t *testing.T, path, source string, edits ...string) {
 	}
 }
 
+// Replace makes a folder of the repository the same as one of this machine.
+func (r *Repository) Replace(t *testing.T, path, source string) {
+	t.Helper()
+	folder := filepath.Join(r.clone, path)
+	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(source))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Remove removes a file, or a folder, of the repository.
 func (r *Repository) Remove(t *testing.T, path string) {
 	t.Helper()
@@ -64,6 +74,13 @@ func (r *Repository) Commit(t *testing.T, message string) string {
 	git(t, r.clone, "add", "--all")
 	git(t, r.clone, "-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "--quiet", "--message", message)
 	return r.push(t)
+}
+
+// Tag gives the last commit a name, and pushes that.
+func (r *Repository) Tag(t *testing.T, name string) {
+	t.Helper()
+	git(t, r.clone, "tag", name)
+	git(t, r.clone, "push", "--quiet", "origin", name)
 }
 
 // Revert takes the last commit back, pushes that, and gives its hash.

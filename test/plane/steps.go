@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,12 @@ import (
 )
 
 // Steps is a table of what a test of boxes in Git went through, with a line for each step.
-type Steps struct{ lines []string }
+type Steps struct {
+	// Objects heads the column that says how many objects a step was about; defaults to "objects in Git".
+	Objects string
+
+	lines []string
+}
 
 // Add adds a line: how long a step took, how many objects it was about, and how many differences were left after it.
 func (s *Steps) Add(what string, took time.Duration, objects int, differences string) {
@@ -20,7 +26,7 @@ func (s *Steps) Add(what string, took time.Duration, objects int, differences st
 // Write logs the table, and writes it into a file.
 func (s *Steps) Write(t *testing.T, file string) {
 	t.Helper()
-	table := "| step | seconds | objects in Git | differences left |\n|---|---:|---:|---:|\n" + strings.Join(s.lines, "\n") + "\n"
+	table := "| step | seconds | " + cmp.Or(s.Objects, "objects in Git") + " | differences left |\n|---|---:|---:|---:|\n" + strings.Join(s.lines, "\n") + "\n"
 	t.Log("\n" + table)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)

@@ -5,17 +5,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/orkspace/orkestra/test/history"
 	"github.com/orkspace/orkestra/test/plane"
 )
-
-// first is the commit of the first release that ran ten samples.
-const first = "ca4f0d2b3d6338a6e0422c49984545c8e5e0fa51"
 
 // TestUpgrade: no step writes to a child that has settled, loses a field of what is stored, or misses what happens meanwhile, and one that is
 // interrupted goes on from there.
 func TestUpgrade(t *testing.T) {
 	g := NewWithT(t)
-	former := sources(t, first)
+	former := history.Sources(t, root, history.First)
 	old, now := plane.Build(t, former, "orkestra", "./cmd/orkestra"), plane.Build(t, root, "orkestra", "./cmd/orkestra")
 	w := newWorld(t)
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -26,11 +24,7 @@ import (
 	"github.com/orkspace/orkestra/test/plane"
 )
 
-const (
-	root = "../.."
-	// requireUpgrade is set where the history of the repository is there for certain: then a missing commit is a failure, and no reason to skip.
-	requireUpgrade = "ORKESTRA_REQUIRE_UPGRADE"
-)
+const root = "../.."
 
 // world is a cluster without the CRDs of any release.
 type world struct {
@@ -52,23 +46,6 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	return &world{Plane: p, kube: kube}
-}
-
-// sources gives a folder with the tree of a commit.
-func sources(t *testing.T, commit string) string {
-	t.Helper()
-	dir := t.TempDir()
-	archive := filepath.Join(dir, "source.tar")
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", "--output", archive, commit).CombinedOutput(); err != nil {
-		if os.Getenv(requireUpgrade) == "" {
-			t.Skipf("the commit %s is not in this clone: %s", commit, out)
-		}
-		t.Fatalf("%s demands the history of the repository: %s", requireUpgrade, out)
-	}
-	if out, err := exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return dir
 }
 
 // definitions applies the CRDs of a release.

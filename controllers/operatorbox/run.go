@@ -46,7 +46,10 @@ func (p Ports) missing(ctx context.Context, plan *pipeline.Plan) ([]access.Missi
 			return nil, err
 		}
 		if len(missing) > 0 {
-			all = append(all, access.Missing{Account: asked.account, Box: plan.Box, Rights: missing})
+			all = append(all, access.Missing{
+				Account: asked.account, Box: plan.Box, AsManager: plan.Account.IsManager(), Rights: missing,
+				Everywhere: !asked.account.IsManager() && slices.ContainsFunc(missing, plan.Unselected),
+			})
 		}
 	}
 	return all, nil

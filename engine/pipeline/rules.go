@@ -23,6 +23,8 @@ type rules struct {
 	later   []v1alpha1.RequiredRule // of the account: what a template decides is reviewed when it is read
 	caches  []v1alpha1.RequiredRule // of the manager, beside an account
 	feeds   []rbacv1.PolicyRule     // of the manager, which no installation gives it
+
+	selected map[schema.GroupResource]bool // over which the account needs rights where the resources of the box are
 }
 
 // Required are the rights of as whom the box acts: the whole of them, as its status shows them.
@@ -42,6 +44,12 @@ func (p *Plan) Needed() (own, manager []v1alpha1.RequiredRule) {
 	acting := may("", "serviceaccounts", "impersonate")
 	acting.ResourceNames = []string{p.Account.Name}
 	return p.rules.account, append(slices.Clone(p.rules.caches), v1alpha1.RequiredRule{PolicyRule: acting, Namespaces: []string{p.Account.Namespace}})
+}
+
+// Unselected says whether the account needs a right in all namespaces because spec.namespaces.include does not name those of the resources.
+func (p *Plan) Unselected(right access.Right) bool {
+	return right.Namespace == "" && p.CRD.Namespaced && p.Selection.Namespaces() == nil &&
+		p.rules.selected[schema.GroupResource{Group: right.Group, Resource: right.Resource}]
 }
 
 // Feeds are the rights that the manager needs for this box beside its account, and that it has by no installation (docs/operations/rights.md):

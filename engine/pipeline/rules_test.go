@@ -1,12 +1,14 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
 )
 
@@ -92,6 +94,31 @@ func TestRulesOfAnAccount(t *testing.T) {
 			g.Expect(ruleTexts(managers)).To(gomega.ContainElement("list,watch websites.demo.example.com" + tc.in))
 		})
 	}
+}
+
+// TestRightsThatSpecNamespacesWouldLimit: those over what is where the resources are, as long as the box does not name these namespaces.
+func TestRightsThatSpecNamespacesWouldLimit(t *testing.T) {
+	const spec = someAccount + `
+cross: [{name: node, apiVersion: v1, kind: Node, selector: {name: x}}, {name: quota, apiVersion: v1, kind: ResourceQuota, selector: {name: x, namespace: other}}, {name: s, apiVersion: v1, kind: Service, selector: {name: x}}, {name: theirs, apiVersion: v1, kind: Service, selector: {name: z, namespace: other}}]
+onReconcile:
+  configmaps: [{name: a}, {id: b, name: b, namespace: "{{ .spec.image }}"}]
+  secrets: [{name: a, namespace: "{{ .spec.image }}"}]
+  deployments: [{name: a, namespace: other, replicas: 1, image: a}]
+`
+	unselected := func(plan *Plan) (out []string) {
+		for _, right := range access.Sorted(access.Rights(plan.Required())) {
+			if plan.Unselected(right) {
+				out = append(out, right.Resource+right.Namespace)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	g := gomega.NewWithT(t)
+	all := []string{"configmaps", "events", "services", "websites"}
+	g.Expect(unselected(planOf(t, spec))).To(gomega.Equal(all))
+	g.Expect(unselected(planOf(t, spec+`namespaces: {include: ["team-*"]}`))).To(gomega.Equal(all), "no namespace is named")
+	g.Expect(unselected(planOf(t, spec+`namespaces: {include: [team-a]}`))).To(gomega.BeEmpty(), "what is left is for what a template decides")
 }
 
 func TestRulesBesideAnAccountAreThoseOfTheManagersCaches(t *testing.T) {

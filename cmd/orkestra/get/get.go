@@ -26,6 +26,8 @@ The states of boxes are those of their CRDHealth: Pending, Starting, Healthy, De
 Paused, RolledBack, Failing, Waiting, Ready; Unknown where nobody has said yet. Of objects of others that a box selects, their own
 conditions are shown: "orkestra status" says what the box makes of one.
 
+Where no manager is at work, tables have a line on standard error that says so: what is shown may be old.
+
 Without an argument, all boxes are listed. KIND is a kind as kubectl takes it: plural, singular, short name, with or without version and
 group.
 
@@ -131,6 +133,11 @@ func (f *flags) run(ctx context.Context, args []string, out, notes io.Writer) er
 	}
 	for _, note := range said {
 		_, _ = fmt.Fprintln(notes, output.Plain(note)) // what there is follows
+	}
+	if f.format == "" || f.format == output.Wide {
+		if message := i.Manager(ctx).Message; message != "" {
+			_, _ = fmt.Fprintln(notes, output.Plain(message)) // what is shown may be old
+		}
 	}
 	p := &printer{flags: f, shelf: shelf, names: names, out: out, notes: notes, lines: map[string]line{}}
 	if f.watch {

@@ -90,6 +90,29 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestGetSaysThatNoManagerIsAtWork: on standard error, beside tables alone.
+func TestGetSaysThatNoManagerIsAtWork(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		says bool
+	}{{nil, true}, {[]string{"shops"}, true}, {[]string{"shops", "-o", "wide"}, true}, {[]string{"-o", "json"}, false}, {[]string{"shops", "-o", "yaml"}, false}} {
+		g, s := NewWithT(t), server(t)
+		for _, obj := range s.Objects {
+			if obj.GetKind() == "Lease" {
+				obj.Object["spec"].(map[string]any)["renewTime"] = "2026-01-02T03:03:49.000000Z"
+			}
+		}
+		stdout, stderr, code := run(t, s, tc.args...)
+		g.Expect(code).To(BeZero(), stderr)
+		g.Expect(stdout).To(And(Not(BeEmpty()), Not(ContainSubstring("No manager"))))
+		want := ""
+		if tc.says {
+			want = "No manager is at work, or it runs with --leader-elect=false and has had nothing to write: orkestra-5d8f has not renewed Lease \"orkestra-system/orkestra-leader\" for 16s. What statuses say may be as old as that\n"
+		}
+		g.Expect(stderr).To(Equal(want), strings.Join(tc.args, " "))
+	}
+}
+
 func TestGetWide(t *testing.T) {
 	g := NewWithT(t)
 	stdout, _, code := run(t, server(t), "-o", "wide")

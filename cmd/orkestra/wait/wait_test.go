@@ -2,6 +2,7 @@ package wait
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,6 +78,39 @@ func TestWhatIsWaitedFor(t *testing.T) {
 			g.Expect(how).To(ContainSubstring(tc.how))
 		})
 	}
+}
+
+// TestWhyAnObjectIsNotReady: the reason is that of Stalled, as status, get and tree have it.
+func TestWhyAnObjectIsNotReady(t *testing.T) {
+	of := func(kind, status, reason string, generation int64) map[string]any {
+		c := condition(kind, status, generation)
+		c["reason"] = reason
+		return c
+	}
+	for name, tc := range map[string]struct {
+		goal string
+		obj  *unstructured.Unstructured
+		want string
+	}{
+		"stalled":                    {"condition=Ready", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is False: NotOwned: of Ready"},
+		"in other letters":           {"condition=ready", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is False: NotOwned: of Ready"},
+		"not stalled":                {"condition=Ready", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "False", "NotStalled", 2)), "Ready is False: ReconcileError: of Ready"},
+		"stalled before an edit":     {"condition=Ready", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 1)), "Ready is False: ReconcileError: of Ready"},
+		"both before an edit":        {"condition=Ready", shop(of("Ready", "False", "ReconcileError", 1), of("Stalled", "True", "NotOwned", 1)), "Ready is False: NotOwned: of Ready (of an older generation)"},
+		"ready":                      {"condition=Ready=False", shop(of("Ready", "True", "Reconciled", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is True: Reconciled: of Ready"},
+		"another condition":          {"condition=Other", shop(of("Other", "False", "Because", 2), of("Stalled", "True", "NotOwned", 2)), "Other is False: Because: of Other"},
+		"one that failed validation": {"condition=Ready", shared.Objects(t, "../../../test/gitops/testdata/website-validation-failed.yaml")[0], "Ready is False: ValidationFailed: validation: spec.replicas: at most ten (found 11)"},
+	} {
+		wanted, err := parse(tc.goal)
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, _, how := wanted.met(tc.obj)
+		g.Expect(how).To(Equal(tc.want), name)
+	}
+	page, err := os.ReadFile("../../../docs/how-to/command-line.md")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(page)).To(ContainSubstring("error: Website \"team-a/hello\" goes no further by itself: Ready is False: ValidationFailed: validation: spec.replicas: at most ten (found 11)\n"))
 }
 
 func TestWaitUsage(t *testing.T) {

@@ -84,7 +84,7 @@ func TestRulesOfAnAccount(t *testing.T) {
 			}}
 			plan, errs := Compile(boxOf(t, someAccount+tc.spec), env)
 			g.Expect(messages(errs)).To(gomega.BeEmpty())
-			own, managers := plan.Needed()
+			own, managers := plan.Needed().Own, plan.Needed().Manager
 			got := ruleTexts(own)
 			for _, later := range plan.Required()[len(own):] {
 				got = append(got, "later: "+ruleTexts([]v1alpha1.RequiredRule{later})[0])
@@ -106,8 +106,9 @@ onReconcile:
   deployments: [{name: a, namespace: other, replicas: 1, image: a}]
 `
 	unselected := func(plan *Plan) (out []string) {
-		for _, right := range access.Sorted(access.Rights(plan.Required())) {
-			if plan.Unselected(right) {
+		needs := plan.Needed()
+		for _, right := range access.Rights(plan.Required()) {
+			if needs.Unselected(right) {
 				out = append(out, right.Resource+right.Namespace)
 			}
 		}
@@ -124,7 +125,8 @@ onReconcile:
 func TestRulesBesideAnAccountAreThoseOfTheManagersCaches(t *testing.T) {
 	g := gomega.NewWithT(t)
 	spec := "rollback: {}\ncross: [{name: a, apiVersion: v1, kind: Secret, selector: {name: x}}]\nonReconcile: {configmaps: [{name: a}]}\n"
-	own, managers := planOf(t, someAccount+spec).Needed()
+	needs := planOf(t, someAccount+spec).Needed()
+	own, managers := needs.Own, needs.Manager
 	g.Expect(ruleTexts(managers)).To(gomega.Equal([]string{
 		"list,watch websites.demo.example.com", "list,watch secrets", "list,watch configmaps", "list,watch controllerrevisions.apps",
 		"impersonate serviceaccounts named shop in team-a",
@@ -132,7 +134,7 @@ func TestRulesBesideAnAccountAreThoseOfTheManagersCaches(t *testing.T) {
 	g.Expect(ruleTexts(own)).NotTo(gomega.ContainElement(gomega.ContainSubstring("controllerrevisions")))
 
 	alone := planOf(t, spec)
-	own, managers = alone.Needed()
+	own, managers = alone.Needed().Own, alone.Needed().Manager
 	g.Expect(managers).To(gomega.BeEmpty(), "a manager that does everything is asked once")
 	g.Expect(own).To(gomega.Equal(alone.Required()))
 	g.Expect(ruleTexts(own)).To(gomega.Equal([]string{

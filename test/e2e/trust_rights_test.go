@@ -171,7 +171,7 @@ func (l *lacking) shows(ctx context.Context, round int) {
 	}
 	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Box: l.box.GetName(), Rights: access.Sorted(lacked)}
 	for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
-		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(missing))
+		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Lacks(missing)+"; ")
 	}
 }
 

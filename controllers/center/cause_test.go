@@ -51,7 +51,7 @@ func TestTheCauseSaysWhatToDo(t *testing.T) {
 	g.Expect(out.Cause.Todo).To(HavePrefix("The service does not answer"), "by the message where the reason does not tell")
 	box.Spec.ServiceAccountRef = &v1alpha1.ServiceAccountReference{Namespace: "team", Name: "acts"}
 	out = resourceOf(&inspect.Resource{Failed: true, Reason: v1alpha1.ReasonForbidden, Message: "m"}, live, box)
-	g.Expect(out.Cause.Todo).To(ContainSubstring(`"kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`))
+	g.Expect(out.Cause.Todo).To(ContainSubstring(`"kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster", read that, and apply it`))
 	g.Expect(resourceOf(&inspect.Resource{Ready: true}, live, box).Cause).To(BeNil())
 }
 
@@ -69,10 +69,17 @@ func TestWhatToDoAboutABox(t *testing.T) {
 	g := NewWithT(t)
 	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	box.Spec.ServiceAccountRef = &v1alpha1.ServiceAccountReference{Namespace: "team", Name: "acts"}
-	out := &api.BoxDetail{Box: api.Box{Reason: v1alpha1.ReasonForbidden, Message: "m"}}
+	out := &api.BoxDetail{Box: api.Box{Reason: v1alpha1.ReasonForbidden, Message: "ServiceAccount team/acts may not get pods; …"}}
 	advise(out, box)
-	const command = `Grant the rights that are missing with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -".`
+	const command = `Grant the rights that are missing: show what grants it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster", read that, and apply it.`
 	g.Expect(out).To(And(HaveField("Todo", command), HaveField("Page", HaveSuffix("operations.md#rights"))))
+	out.Message = `the manager may not impersonate serviceaccounts "acts" in namespace "team"; …`
+	advise(out, box)
+	g.Expect(out.Todo).To(And(HavePrefix("Grant the rights that are named, as the message says"), Not(ContainSubstring("orkestra rbac"))), "the roles of the account grant the manager nothing")
+	alone := box.DeepCopy()
+	alone.Spec.ServiceAccountRef = nil
+	advise(out, alone)
+	g.Expect(out.Todo).To(HavePrefix("Grant the rights that are missing: name an account for the box in spec.serviceAccountRef: "))
 
 	unmet := api.BoxDetail{DependsOn: []api.Dependency{{Box: "a", Met: true}, {Box: "b"}}}
 	out = &unmet

@@ -83,7 +83,7 @@ func (c *Center) NeededRights(ctx context.Context, name string) (*api.Rights, er
 		out.Account = account.Namespace + "/" + account.Name
 	}
 	if out.Missing > 0 {
-		notes = append(notes, access.HowToGrant(account, name))
+		notes = append(notes, access.HowToGrant(access.Missing{Account: account, Box: name, AsManager: account.IsManager()}))
 	}
 	out.Notes = notes
 	return out, nil
@@ -124,12 +124,16 @@ func (c *Center) Difference(ctx context.Context, name, from, to string) (*api.Di
 // advise adds to the page of a box what to do about the reason for which it is not well.
 func advise(out *api.BoxDetail, box *v1alpha1.OperatorBox) {
 	out.Todo, out.Page = view.BoxAdvice(out.Reason, out.Message != "" && slices.ContainsFunc(out.DependsOn, func(d api.Dependency) bool { return !d.Met }))
-	if out.Reason == v1alpha1.ReasonForbidden {
+	if out.Reason != v1alpha1.ReasonForbidden {
+		return
+	}
+	if account := identity.Of(box); account.IsManager() || strings.Contains(out.Message, access.Lacks(access.Missing{Account: account})) {
 		out.Todo = grant(box)
 	}
 }
 
-// grant says how the rights are granted that a box lacks, with the whole command: messages are cut.
+// grant says how the rights are granted that the account of a box lacks, or the manager in the place of one, with the whole command: messages are cut.
 func grant(box *v1alpha1.OperatorBox) string {
-	return "Grant the rights that are missing" + strings.TrimPrefix(access.HowToGrant(identity.Of(box), box.Name), "grant it") + "."
+	account := identity.Of(box)
+	return "Grant the rights that are missing: " + access.HowToGrant(access.Missing{Account: account, Box: box.Name, AsManager: account.IsManager()}) + "."
 }

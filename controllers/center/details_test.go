@@ -46,7 +46,7 @@ func TestMissingRightsAreAskedFor(t *testing.T) {
 	c.Own = objects(t, false, requiring("acts", "a", "b"))
 	rights, err := c.NeededRights(t.Context(), "web")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(rights).To(And(HaveField("Account", "shop/acts"), HaveField("Missing", 1), HaveField("Notes", ConsistOf(`grant it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`))))
+	g.Expect(rights).To(And(HaveField("Account", "shop/acts"), HaveField("Missing", 1), HaveField("Notes", ConsistOf(`show what grants it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster", read that, and apply it`))))
 	g.Expect(rights.Rights).To(HaveExactElements(HaveField("Resource", "b"), HaveField("Resource", "a")))
 	g.Expect(asked).To(HaveLen(2))
 	g.Expect(as.Name).To(Equal("acts"))

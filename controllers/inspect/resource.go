@@ -168,7 +168,7 @@ func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Un
 		box, err := i.Compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
 		return []*v1alpha1.OperatorBox{box}, err
 	case i.boxesErr != nil:
-		return nil, i.boxesErr
+		return nil, fmt.Errorf("%s %q: no box has come to it yet, and whether one serves %s is not known: %w", t.Kind.Kind, t.Name, t.CRD, i.boxesErr)
 	case marked != "":
 		return nil, fmt.Errorf("%s %q: OperatorBox %q, which held it, is gone: nobody keeps the resource and its children. "+
 			"Make a box for %s, or delete the resource", t.Kind.Kind, t.Name, marked, t.CRD)

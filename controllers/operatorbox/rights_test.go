@@ -22,7 +22,7 @@ func TestABoxWaitsForTheRightsOfItsAccount(t *testing.T) {
 	p.denied[ann+"list "+websitesCRD], p.denied["watch "+websitesCRD] = true, true
 	box, result := p.serves(t, "shop")
 	g.Expect(p.engine.Plan("shop")).To(BeNil(), "nothing is begun")
-	const missing = "ServiceAccount team/ann may not list " + websitesCRD + `; grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"; ` +
+	const missing = "ServiceAccount team/ann may not list " + websitesCRD + `; what stands without a namespace is missing in all of them, and spec.namespaces.include limits the box to those that it names; show what grants it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster", read that, and apply it; ` +
 		"the manager may not watch " + websitesCRD + `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal("False Forbidden: " + missing))
 	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False Forbidden: " + missing))
@@ -35,6 +35,27 @@ func TestABoxWaitsForTheRightsOfItsAccount(t *testing.T) {
 	g.Expect(p.engine.Plan("shop").CleanupOnly).To(BeFalse())
 }
 
+// TestTheAdviceIsForTheBox: one without an account is to get one, and the account of another is listed where the manager may act as accounts.
+func TestTheAdviceIsForTheBox(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, websites(), held(shop(websitesCRD)))
+	p.denied["patch "+websitesCRD] = true
+	box, _ := p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(HavePrefix(
+		"False Forbidden: the manager may not patch " + websitesCRD + "; name an account for the box in spec.serviceAccountRef: "))
+
+	limited := held(as(shop(websitesCRD), "ann"))
+	limited.Spec.Namespaces.Include = []v1alpha1.ShortString{"team"}
+	p = newProcess(t, websites(), limited)
+	p.accounts["ann"] = "one"
+	p.denied[ann+"list "+websitesCRD], p.denied[`impersonate serviceaccounts "ann"`] = true, true
+	box, _ = p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(And(
+		HavePrefix(`False Forbidden: ServiceAccount team/ann may not list `+websitesCRD+` in namespace "team"; show what grants it`),
+		ContainSubstring(`the manager may not impersonate serviceaccounts "ann" in namespace "team"; list the account in the chart's trust.boxNamespaces ({name: team, accounts: [ann]})`),
+		Not(ContainSubstring("aggregate-to-manager"))))
+}
+
 // What a template decides is missed by a box that runs.
 func TestRightsThatAreMissedWhileABoxRuns(t *testing.T) {
 	g := NewWithT(t)
@@ -43,7 +64,7 @@ func TestRightsThatAreMissedWhileABoxRuns(t *testing.T) {
 	p.engine.withheld = []access.Right{{Verb: "get", Resource: "secrets", Namespace: "team", Name: "x"}}
 	box, _ := p.serves(t, "shop")
 	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal(
-		`False Forbidden: ServiceAccount team/ann may not get secrets "x" in namespace "team"; grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"; what reads it waits, and stays as it is`))
+		`False Forbidden: ServiceAccount team/ann may not get secrets "x" in namespace "team"; show what grants it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster", read that, and apply it; what reads it waits, and stays as it is`))
 	g.Expect(p.engine.Plan("shop").CleanupOnly).To(BeFalse(), "all else goes on")
 	p.engine.withheld = nil
 	box, _ = p.serves(t, "shop")

@@ -35,18 +35,19 @@ func (r *runner) checkRights(ctx context.Context, s *scope) (stop bool, err erro
 
 // missing gives the rights without which a plan can't run: of as whom the box acts, and of the manager, whose caches it is served from.
 func (p Ports) missing(ctx context.Context, plan *pipeline.Plan) ([]access.Missing, error) {
-	own, managers := plan.Needed()
+	needs := plan.Needed()
 	var all []access.Missing
 	for _, asked := range []struct {
 		account identity.Account
 		rules   []v1alpha1.RequiredRule
-	}{{plan.Account, own}, {identity.Account{}, managers}} {
+	}{{plan.Account, needs.Own}, {identity.Account{}, needs.Manager}} {
 		missing, err := p.Rights.Of(asked.account, plan.Box).Missing(ctx, asked.rules)
 		if err != nil {
 			return nil, err
 		}
 		if len(missing) > 0 {
-			all = append(all, access.Missing{Account: asked.account, Box: plan.Box, Rights: missing})
+			everywhere := !asked.account.IsManager() && slices.ContainsFunc(missing, needs.Unselected)
+			all = append(all, access.Missing{Account: asked.account, Box: plan.Box, AsManager: plan.Account.IsManager(), Everywhere: everywhere, Rights: missing})
 		}
 	}
 	return all, nil

@@ -164,7 +164,7 @@ func TestWhatABoxCanNotRun(t *testing.T) {
 		},
 		"a right is missing": {
 			box: shop(websitesCRD), crd: websites(), denied: "patch websites.demo.example.com", condition: v1alpha1.ConditionPermissionsGranted,
-			want: "False Forbidden: the manager may not patch websites.demo.example.com; grant it", phase: health.Pending,
+			want: "False Forbidden: the manager may not patch websites.demo.example.com; name an account", phase: health.Pending,
 			again: access.RetryInterval, stalled: true,
 		},
 		"suspended": {

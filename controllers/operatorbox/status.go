@@ -144,7 +144,7 @@ func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, s *scope
 	if s.plan != nil && namespaces {
 		status.WatchedNamespaces = s.plan.Selection.Namespaces()
 	}
-	s.withheld = access.Missing{Account: s.account.Account, Box: box.Name, Rights: r.Engine.Withheld(box.Name)}
+	s.withheld = access.Missing{Account: s.account.Account, Box: box.Name, AsManager: s.account.IsManager(), Rights: r.Engine.Withheld(box.Name)}
 	status.Admission = nil
 	if s.enforced != nil {
 		status.Admission = s.enforced.Status

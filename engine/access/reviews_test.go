@@ -3,8 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -206,34 +204,6 @@ func TestRights(t *testing.T) {
 		`get secrets "x" in namespace "m"`, `get secrets "y" in namespace "m"`, `get secrets "x" in namespace "n"`, `get secrets "y" in namespace "n"`,
 	}))
 	g.Expect(Rights(nil)).To(BeEmpty())
-}
-
-func TestSentence(t *testing.T) {
-	g := NewWithT(t)
-	pods := []Right{{Verb: "get", Resource: "pods"}, {Verb: "list", Resource: "pods"}}
-	manager := Missing{Rights: pods}
-	g.Expect(Sentence(manager)).To(Equal(
-		`the manager may not get/list pods; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`))
-	of := Missing{Account: shop, Box: "box", Rights: []Right{{Verb: "get", Resource: "secrets", Name: "x", Namespace: "m"}, {Verb: "get", Resource: "secrets", Name: "x", Namespace: "n"}}}
-	g.Expect(Sentence(of, manager)).To(Equal(
-		`ServiceAccount team-a/shop may not get secrets "x" in namespace "m", get secrets "x" in namespace "n"; grant it with "kubectl get operatorbox box -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"; ` + Sentence(manager)))
-}
-
-// A box may need rights in many namespaces, and the order in which reviews are answered is nobody's business.
-func TestASentenceIsBoundedAndDeterministic(t *testing.T) {
-	g := NewWithT(t)
-	var rights []Right
-	for i := range 300 {
-		namespace := fmt.Sprintf("team-%03d", i)
-		rights = append(rights, Right{Verb: "patch", Resource: "configmaps", Namespace: namespace}, Right{Verb: "create", Resource: "configmaps", Namespace: namespace})
-	}
-	whole := Missing{Account: shop, Box: "box", Rights: rights}
-	text := Sentence(whole)
-	g.Expect(text).To(HavePrefix(`ServiceAccount team-a/shop may not create/patch configmaps in namespace "team-000", create/patch configmaps in namespace "team-001", `))
-	g.Expect(text).To(HaveSuffix(`in namespace "team-019", and 280 more; grant it with "kubectl get operatorbox box -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`))
-	g.Expect(Lacks(whole)).To(HaveSuffix(`create/patch configmaps in namespace "team-299"`), "the command says all")
-	slices.Reverse(rights)
-	g.Expect(Sentence(whole)).To(Equal(text))
 }
 
 var shop = identity.Account{Namespace: "team-a", Name: "shop", UID: "1"}

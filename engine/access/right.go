@@ -5,14 +5,12 @@ package access
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/identity"
 )
 
 // Right is one verb on one resource.
@@ -112,65 +110,6 @@ func Everywhere(rules ...rbacv1.PolicyRule) []v1alpha1.RequiredRule {
 		out = append(out, v1alpha1.RequiredRule{PolicyRule: rule})
 	}
 	return out
-}
-
-// Missing are rights that somebody lacks.
-type Missing struct {
-	// Account that lacks them; the zero value: the manager.
-	Account identity.Account
-	// Box that needs them; the command that grants what an account lacks names it.
-	Box string
-	// Rights that are missing, sorted.
-	Rights []Right
-}
-
-// maxShown bounds the resources that a message names for each who lacks rights: it is a condition, an event and a line of the log. The command that
-// the message gives prints all.
-const maxShown = 20
-
-// Sentence is the message for users: who may not do what, as `verb/verb resource.group`, and how to grant it.
-func Sentence(missing ...Missing) string {
-	texts := make([]string, 0, len(missing))
-	for _, m := range missing {
-		lines := list(m.Rights)
-		more := ""
-		if len(lines) > maxShown {
-			lines, more = lines[:maxShown], fmt.Sprintf(", and %d more", len(lines)-maxShown)
-		}
-		texts = append(texts, lacks(m.Account, lines)+more+"; "+HowToGrant(m.Account, m.Box))
-	}
-	return strings.Join(texts, "; ")
-}
-
-// HowToGrant says how an account gets what a box lacks; the zero value: the manager.
-func HowToGrant(account identity.Account, box string) string {
-	if account.IsManager() {
-		return `grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
-	}
-	return `grant it with "kubectl get operatorbox ` + box + ` -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`
-}
-
-// Lacks says who may not do what, all of it, without how to grant it.
-func Lacks(m Missing) string { return lacks(m.Account, list(m.Rights)) }
-
-func lacks(account identity.Account, lines []string) string {
-	return fmt.Sprintf("%s may not %s", account, strings.Join(lines, ", "))
-}
-
-// list names rights, those on one resource together, in an order that does not depend on theirs.
-func list(rights []Right) []string {
-	verbs := map[string][]string{}
-	for _, r := range rights {
-		at := r.what() + r.where()
-		if !slices.Contains(verbs[at], r.Verb) {
-			verbs[at] = append(verbs[at], r.Verb)
-		}
-	}
-	texts := make([]string, 0, len(verbs))
-	for _, what := range slices.Sorted(maps.Keys(verbs)) {
-		texts = append(texts, strings.Join(slices.Sorted(slices.Values(verbs[what])), "/")+" "+what)
-	}
-	return texts
 }
 
 // compare orders rights as people read them.

@@ -211,7 +211,7 @@ func TestTheRightsOfAConstructor(t *testing.T) {
 		g.Expect(rule.Namespaces).To(gomega.Equal(namespaces), rule.Resources[0])
 	}
 	g.Expect(verbs(account.Required())["configmaps"]).To(gomega.Equal(all))
-	_, caches := account.Needed()
+	caches := account.Needed().Manager
 	g.Expect(verbs(caches)["regions"]).To(gomega.Equal(strings.Fields("list watch")))
 	g.Expect(account.Feeds()).To(gomega.ContainElement(rbacv1.PolicyRule{APIGroups: []string{"demo.example.com"}, Resources: []string{"regions"}, Verbs: strings.Fields("list watch")}), "it is not in every installation")
 }

@@ -592,7 +592,7 @@ func TestRightsOfAHook(t *testing.T) {
 	account := hooked(t, h, listed, `namespaces: {include: [team-a]}, serviceAccountRef: {namespace: team-a, name: shop}`)
 	g.Expect(ruleTexts(account.Required())).To(gomega.ContainElements("get,create,patch,delete configmaps in team-a", "list,watch configmaps in team-a"))
 	g.Expect(account.Retained()).To(gomega.ContainElements(configMapKind, compile.SecretKind), "what it may read is not let go of with each look at the box")
-	own, _ := account.Needed()
+	own := account.Needed().Own
 	g.Expect(ruleTexts(own)).NotTo(gomega.ContainElement("list,watch configmaps in team-a"), "whether it reads is not known")
 	g.Expect(ruleTexts(account.Required())).NotTo(gomega.ContainElement(gomega.ContainSubstring("secrets")), "which it reads by Secret(name, key) is not known, nor whether it reads any")
 	making := hooked(t, h, "resources: [{kind: Secret}]", `namespaces: {include: [team-a]}, serviceAccountRef: {namespace: team-a, name: shop}`)

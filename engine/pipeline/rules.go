@@ -23,6 +23,8 @@ type rules struct {
 	later   []v1alpha1.RequiredRule // of the account: what a template decides is reviewed when it is read
 	caches  []v1alpha1.RequiredRule // of the manager, beside an account
 	feeds   []rbacv1.PolicyRule     // of the manager, which no installation gives it
+
+	selected map[schema.GroupResource]bool // over which the account needs rights where the resources of the box are
 }
 
 // Required are the rights of as whom the box acts: the whole of them, as its status shows them.
@@ -33,15 +35,34 @@ func (p *Plan) Required() []v1alpha1.RequiredRule {
 	return slices.Concat(p.rules.account, p.rules.later)
 }
 
-// Needed are those that must be there before the box starts: of as whom it acts, and of the manager beside an account, which it must be allowed
-// to act as: where the chart's values name accounts, the others of a namespace are not for boxes.
-func (p *Plan) Needed() (own, manager []v1alpha1.RequiredRule) {
+// Needs are the rights that must be there before a box starts.
+type Needs struct {
+	// Own are of as whom the box acts.
+	Own []v1alpha1.RequiredRule
+	// Manager are of the manager beside an account, which it must be allowed to act as: where the chart's values name accounts, the others of a
+	// namespace are not for boxes.
+	Manager []v1alpha1.RequiredRule
+
+	unselected map[schema.GroupResource]bool // over which Own has rights in all namespaces because the box names none
+}
+
+// Unselected says whether the account needs a right in all namespaces because spec.namespaces.include does not name those of the resources.
+func (n *Needs) Unselected(right access.Right) bool {
+	return right.Namespace == "" && n.unselected[schema.GroupResource{Group: right.Group, Resource: right.Resource}]
+}
+
+// Needed are the rights that must be there before the box starts.
+func (p *Plan) Needed() Needs {
 	if p.Account.IsManager() {
-		return p.rules.manager, nil
+		return Needs{Own: p.rules.manager}
 	}
 	acting := may("", "serviceaccounts", "impersonate")
 	acting.ResourceNames = []string{p.Account.Name}
-	return p.rules.account, append(slices.Clone(p.rules.caches), v1alpha1.RequiredRule{PolicyRule: acting, Namespaces: []string{p.Account.Namespace}})
+	needs := Needs{Own: p.rules.account, Manager: append(slices.Clone(p.rules.caches), v1alpha1.RequiredRule{PolicyRule: acting, Namespaces: []string{p.Account.Namespace}})}
+	if p.CRD.Namespaced && p.Selection.Namespaces() == nil {
+		needs.unselected = p.rules.selected
+	}
+	return needs
 }
 
 // Feeds are the rights that the manager needs for this box beside its account, and that it has by no installation (docs/operations/rights.md):

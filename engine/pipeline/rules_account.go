@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,13 +24,12 @@ import (
 // accountRules derives what the account of the box must be allowed to do: what is done in the name of the box, and what it is shown of the
 // manager's caches.
 func (r *rights) accountRules() {
-	served := r.selected()
 	for _, rule := range r.servedRules() {
-		r.needs(rule, served...)
+		r.needsThere(rule)
 	}
 	events := may("events.k8s.io", "events", verbCreate, verbPatch)
 	if r.Env.CRD.Namespaced {
-		r.needs(events, served...)
+		r.needsThere(events)
 	} else {
 		r.needs(events, metav1.NamespaceDefault) // where the events of cluster-scoped objects are
 	}
@@ -38,11 +38,12 @@ func (r *rights) accountRules() {
 		r.childRules(gvk)
 	}
 	for _, gvk := range r.plan.CodeKinds() {
-		namespaces := served
+		rule := may(gvk.Group, r.Resource(gvk), codeVerbs...)
 		if check.Scope(gvk, r.Env.Mapper) == meta.RESTScopeNameRoot {
-			namespaces = nil
+			r.needs(rule)
+		} else {
+			r.needsThere(rule)
 		}
-		r.needs(may(gvk.Group, r.Resource(gvk), codeVerbs...), namespaces...)
 	}
 	for _, read := range r.OutsideReads {
 		r.readRules(read)
@@ -54,7 +55,7 @@ func (r *rights) accountRules() {
 		r.outsideRules(patch, verbGet, verbPatch)
 	}
 	for _, rule := range providers.Rights(r.Box) {
-		r.needs(rule, served...)
+		r.needsThere(rule)
 	}
 	r.plan.rules.account = access.Merged(r.plan.rules.account)
 	r.plan.rules.later = slices.DeleteFunc(access.Merged(r.plan.rules.later), func(rule v1alpha1.RequiredRule) bool {
@@ -65,6 +66,25 @@ func (r *rights) accountRules() {
 // needs notes a right of the account; without namespaces: in all.
 func (r *rights) needs(rule rbacv1.PolicyRule, namespaces ...string) {
 	r.plan.rules.account = append(r.plan.rules.account, v1alpha1.RequiredRule{PolicyRule: rule, Namespaces: namespaces})
+}
+
+// needsThere notes a right of the account where the resources of the box are.
+func (r *rights) needsThere(rule rbacv1.PolicyRule) {
+	r.needs(rule, r.selected()...)
+	r.there(rule)
+}
+
+// there notes that a right is needed where the resources of the box are.
+func (r *rights) there(rule rbacv1.PolicyRule) {
+	if r.plan.rules.selected == nil {
+		r.plan.rules.selected = map[schema.GroupResource]bool{}
+	}
+	for _, group := range rule.APIGroups {
+		for _, name := range rule.Resources {
+			resource, _, _ := strings.Cut(name, "/")
+			r.plan.rules.selected[schema.GroupResource{Group: group, Resource: resource}] = true
+		}
+	}
 }
 
 // selected are the namespaces of the resources, where the box names them; nil: there may be resources in all, or they are in none.
@@ -103,13 +123,14 @@ func (r *rights) definitionRules() {
 func (r *rights) childRules(gvk schema.GroupVersionKind) {
 	var namespaces []string
 	root := check.Scope(gvk, r.Env.Mapper) == meta.RESTScopeNameRoot
-	all := root
+	all, there := root, false
 	for kind, d := range boxspec.Declarations(r.OperatorBox) {
 		if kind != gvk {
 			continue
 		}
 		in, everywhere := r.placeOf(boxspec.NamespaceOf(d))
 		namespaces, all = append(namespaces, in...), all || everywhere
+		there = there || !root && boxspec.NamespaceOf(d) == ""
 		if root {
 			in = nil // a ClusterRoleBinding gives what it gives in all of them
 		}
@@ -117,12 +138,16 @@ func (r *rights) childRules(gvk schema.GroupVersionKind) {
 	}
 	if hook := r.plan.declared.Hook; hook != nil && slices.Contains(hook.Kinds, gvk) && !root {
 		in, everywhere := r.placeOf("") // where the code leads to besides is not known
-		namespaces, all = append(namespaces, in...), all || everywhere
+		namespaces, all, there = append(namespaces, in...), all || everywhere, true
 	}
 	if all {
 		namespaces = nil
 	}
-	r.needs(may(gvk.Group, r.Resource(gvk), verbGet, verbCreate, verbPatch, verbDelete), sorted(namespaces)...)
+	rule := may(gvk.Group, r.Resource(gvk), verbGet, verbCreate, verbPatch, verbDelete)
+	r.needs(rule, sorted(namespaces)...)
+	if there {
+		r.there(rule)
+	}
 }
 
 // placeOf gives the namespaces that a namespace in a box, as written, stands for; everywhere: it may be any.
@@ -201,6 +226,9 @@ func (r *rights) outsideRules(read compile.OutsideRead, verbs ...string) {
 	rule := may(group, resource, verbs...)
 	if read.Name != "" && !expr.IsTemplate(read.Name) {
 		rule = named(rule, read.Name)
+	}
+	if namespaced && read.Namespace == "" {
+		r.there(rule)
 	}
 	need := v1alpha1.RequiredRule{PolicyRule: rule, Namespaces: namespaces}
 	if later {

@@ -1,12 +1,14 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
 )
 
@@ -82,7 +84,7 @@ func TestRulesOfAnAccount(t *testing.T) {
 			}}
 			plan, errs := Compile(boxOf(t, someAccount+tc.spec), env)
 			g.Expect(messages(errs)).To(gomega.BeEmpty())
-			own, managers := plan.Needed()
+			own, managers := plan.Needed().Own, plan.Needed().Manager
 			got := ruleTexts(own)
 			for _, later := range plan.Required()[len(own):] {
 				got = append(got, "later: "+ruleTexts([]v1alpha1.RequiredRule{later})[0])
@@ -94,10 +96,37 @@ func TestRulesOfAnAccount(t *testing.T) {
 	}
 }
 
+// TestRightsThatSpecNamespacesWouldLimit: those over what is where the resources are, as long as the box does not name these namespaces.
+func TestRightsThatSpecNamespacesWouldLimit(t *testing.T) {
+	const spec = someAccount + `
+cross: [{name: node, apiVersion: v1, kind: Node, selector: {name: x}}, {name: quota, apiVersion: v1, kind: ResourceQuota, selector: {name: x, namespace: other}}, {name: s, apiVersion: v1, kind: Service, selector: {name: x}}, {name: theirs, apiVersion: v1, kind: Service, selector: {name: z, namespace: other}}]
+onReconcile:
+  configmaps: [{name: a}, {id: b, name: b, namespace: "{{ .spec.image }}"}]
+  secrets: [{name: a, namespace: "{{ .spec.image }}"}]
+  deployments: [{name: a, namespace: other, replicas: 1, image: a}]
+`
+	unselected := func(plan *Plan) (out []string) {
+		needs := plan.Needed()
+		for _, right := range access.Rights(plan.Required()) {
+			if needs.Unselected(right) {
+				out = append(out, right.Resource+right.Namespace)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	g := gomega.NewWithT(t)
+	all := []string{"configmaps", "events", "services", "websites"}
+	g.Expect(unselected(planOf(t, spec))).To(gomega.Equal(all))
+	g.Expect(unselected(planOf(t, spec+`namespaces: {include: ["team-*"]}`))).To(gomega.Equal(all), "no namespace is named")
+	g.Expect(unselected(planOf(t, spec+`namespaces: {include: [team-a]}`))).To(gomega.BeEmpty(), "what is left is for what a template decides")
+}
+
 func TestRulesBesideAnAccountAreThoseOfTheManagersCaches(t *testing.T) {
 	g := gomega.NewWithT(t)
 	spec := "rollback: {}\ncross: [{name: a, apiVersion: v1, kind: Secret, selector: {name: x}}]\nonReconcile: {configmaps: [{name: a}]}\n"
-	own, managers := planOf(t, someAccount+spec).Needed()
+	needs := planOf(t, someAccount+spec).Needed()
+	own, managers := needs.Own, needs.Manager
 	g.Expect(ruleTexts(managers)).To(gomega.Equal([]string{
 		"list,watch websites.demo.example.com", "list,watch secrets", "list,watch configmaps", "list,watch controllerrevisions.apps",
 		"impersonate serviceaccounts named shop in team-a",
@@ -105,7 +134,7 @@ func TestRulesBesideAnAccountAreThoseOfTheManagersCaches(t *testing.T) {
 	g.Expect(ruleTexts(own)).NotTo(gomega.ContainElement(gomega.ContainSubstring("controllerrevisions")))
 
 	alone := planOf(t, spec)
-	own, managers = alone.Needed()
+	own, managers = alone.Needed().Own, alone.Needed().Manager
 	g.Expect(managers).To(gomega.BeEmpty(), "a manager that does everything is asked once")
 	g.Expect(own).To(gomega.Equal(alone.Required()))
 	g.Expect(ruleTexts(own)).To(gomega.Equal([]string{

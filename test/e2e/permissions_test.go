@@ -299,7 +299,8 @@ var _ = Describe("The rights of the manager", func() {
 		w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}], resources: [{manifest: {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, endpoints: [{addresses: [192.0.2.1], hostname: "{{ .spec.mode }}"}]}}]}}`)
 		missing := fmt.Sprintf("the manager may not create/delete/get/list/patch/watch endpointslices.discovery.k8s.io, get/list/patch/watch websites.%[1]s, "+
 			"update websites.%[1]s/finalizers, patch websites.%[1]s/status", w.group)
-		advice := `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
+		advice := `; name an account for the box in spec.serviceAccountRef: show what grants it with "kubectl get operatorbox ` + w.id +
+			` -o yaml | orkestra rbac -f - --cluster --account NAMESPACE/NAME", read that, and apply it; or, for all boxes without one, grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, missing+advice)
 		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, missing+advice)
 		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonForbidden, missing)

@@ -171,7 +171,7 @@ func (l *lacking) shows(ctx context.Context, round int) {
 	}
 	missing := access.Missing{Account: identity.Account{Namespace: a.namespace, Name: a.name}, Box: l.box.GetName(), Rights: access.Sorted(lacked)}
 	for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
-		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(missing))
+		boxShows(ctx, l.box.GetName(), kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Lacks(missing)+"; ")
 	}
 }
 
@@ -225,7 +225,7 @@ var _ = Describe("The rights of an account", func() {
 			}
 			for _, kind := range []string{v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionReady} {
 				boxShows(ctx, w.id, kind, metav1.ConditionFalse, v1alpha1.ReasonForbidden, fmt.Sprintf(
-					`ServiceAccount %s/%s may not %s in namespace %q; grant it with "kubectl get operatorbox %s -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`, a.namespace, a.name, text, w.namespace, w.id))
+					`ServiceAccount %s/%s may not %s in namespace %q; show what grants it with "kubectl get operatorbox %s -o yaml | orkestra rbac -f - --cluster", read that, and apply it`, a.namespace, a.name, text, w.namespace, w.id))
 			}
 		})
 		Expect(w.ofBox(w.audited(since))).To(BeEmpty(), "requests for its resources")

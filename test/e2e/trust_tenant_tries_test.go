@@ -48,7 +48,7 @@ var _ = Describe("A tenant who may write boxes and nothing else, and tries every
 		t.lacksRight(ctx, fmt.Sprintf(binding, "cluster-admin"), `bind clusterroles.rbac.authorization.k8s.io "cluster-admin" in namespace "`+t.namespace+`"`)
 		t.lacksRight(ctx, `onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding,
 			metadata: {name: "{{ .metadata.namespace }}.all"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: ada, namespace: OWN}]}}]}`,
-			`create/delete/get/patch clusterrolebindings.rbac.authorization.k8s.io, bind clusterroles.rbac.authorization.k8s.io "cluster-admin"; grant it`)
+			`create/delete/get/patch clusterrolebindings.rbac.authorization.k8s.io, bind clusterroles.rbac.authorization.k8s.io "cluster-admin"; show what grants it`)
 		By("by a box that leaves the name to a resource")
 		t.runs(ctx, fmt.Sprintf(binding, `"{{ .spec.mode }}"`))
 		t.submits(ctx, "web", `{mode: cluster-admin}`)

@@ -128,7 +128,7 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		text := example("tenants.md", tenantsBox)
 		admin.applied(ctx, admin.file("other", strings.Replace(text, "name: site-operator", "name: other", 1)))
 		boxShows(ctx, "team-a-site", v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden,
-			`the manager may not impersonate serviceaccounts "other" in namespace "team-a"`)
+			`the manager may not impersonate serviceaccounts "other" in namespace "team-a"; list the account in the chart's trust.boxNamespaces ({name: team-a, accounts: [other]})`)
 	})
 
 	It("says what the team reads where it tries more", func(ctx context.Context) {

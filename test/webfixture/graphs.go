@@ -101,7 +101,7 @@ func (w *world) NeededRights(_ context.Context, box string) (*api.Rights, error)
 	if box != "greetings" {
 		r.Rights[0].Missing, r.Missing = []string{"create", "patch"}, 2
 		r.Rights[3].Unknown = true
-		r.Notes = []string{`grant it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`}
+		r.Notes = []string{`show what grants it with "kubectl get operatorbox shop -o yaml | orkestra rbac -f - --cluster", read that, and apply it`}
 	}
 	return r, refusal(box)
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -112,29 +114,37 @@ func (f *flags) ask(ctx context.Context, names []string) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	boxes, err := i.Boxes()
+	boxes, err := wantedOf(ctx, i, names)
 	if err != nil {
 		return nil, err
-	}
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
 	}
 	j := newJudge(ctx, i, f)
 	a := &answer{As: f.user, Items: []*box{}}
 	for n := range boxes {
-		if len(names) == 0 || wanted[boxes[n].Name] {
-			a.Items = append(a.Items, j.judge(&boxes[n]))
-			delete(wanted, boxes[n].Name)
-		}
-	}
-	for _, name := range names {
-		if wanted[name] {
-			return nil, fmt.Errorf("OperatorBox %q not found", name)
-		}
+		a.Items = append(a.Items, j.judge(&boxes[n]))
 	}
 	a.Notes = j.notes
 	return a, nil
+}
+
+// wantedOf reads the boxes of these names, each once and by the right to get it; all where there are no names.
+func wantedOf(ctx context.Context, i *session.Inspector, names []string) ([]v1alpha1.OperatorBox, error) {
+	if len(names) == 0 {
+		return i.Boxes()
+	}
+	var boxes []v1alpha1.OperatorBox
+	for n, name := range names {
+		if slices.Contains(names[:n], name) {
+			continue
+		}
+		box, err := i.Box(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		boxes = append(boxes, *box)
+	}
+	slices.SortFunc(boxes, func(a, b v1alpha1.OperatorBox) int { return strings.Compare(a.Name, b.Name) })
+	return boxes, nil
 }
 
 // faulty is the number of boxes of which something was found.

@@ -86,7 +86,8 @@ func TestAuditGolden(t *testing.T) {
 		"no-rights": {args: both, code: exit.No, change: func(s *shared.APIServer) {
 			s.Refuse = forbid("/serviceaccounts/shop", "/shops", "/subjectaccessreviews")
 		}},
-		"no-right-to-reviews": {args: append([]string{"--as", "jane"}, both...), code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/subjectaccessreviews") }},
+		"no-right-to-list-boxes": {args: append([]string{"team-b", "shops", "team-b"}, both...), code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/operatorboxes") }},
+		"no-right-to-reviews":    {args: append([]string{"--as", "jane"}, both...), code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/subjectaccessreviews") }},
 		"nothing-found": {args: append([]string{"team-b"}, both...), change: func(s *shared.APIServer) {
 			s.Allow = func(authorizationv1.SubjectAccessReviewSpec) bool { return true }
 		}},

@@ -22,10 +22,15 @@ import (
 type boxes struct {
 	boxes   map[string]*v1alpha1.OperatorBox
 	healths map[string]*v1alpha1.CRDHealth
+	known   []string // the names of boxes, for suggestions
 }
 
-func newBoxes() *boxes {
-	return &boxes{boxes: map[string]*v1alpha1.OperatorBox{}, healths: map[string]*v1alpha1.CRDHealth{}}
+func newBoxes(all ...v1alpha1.OperatorBox) *boxes {
+	b := &boxes{boxes: map[string]*v1alpha1.OperatorBox{}, healths: map[string]*v1alpha1.CRDHealth{}}
+	for n := range all {
+		b.known = append(b.known, all[n].Name)
+	}
+	return b
 }
 
 const kindHealth = "CRDHealth"
@@ -99,9 +104,5 @@ func (*boxes) none() string { return "No boxes found." }
 
 // absent implements shelf.
 func (b *boxes) absent(name string) error {
-	names := make([]string, 0, len(b.boxes))
-	for known := range b.boxes {
-		names = append(names, known)
-	}
-	return fmt.Errorf("OperatorBox %q not found%s", name, suggest.DidYouMean(name, names))
+	return fmt.Errorf("OperatorBox %q not found%s", name, suggest.DidYouMean(name, b.known))
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
@@ -26,10 +25,13 @@ The states of boxes are those of their CRDHealth: Pending, Starting, Healthy, De
 Paused, RolledBack, Failing, Waiting, Ready; Unknown where nobody has said yet. Of objects of others that a box selects, their own
 conditions are shown: "orkestra status" says what the box makes of one.
 
+Where no manager is at work, tables have a line on standard error that says so: what is shown may be old.
+
 Without an argument, all boxes are listed. KIND is a kind as kubectl takes it: plural, singular, short name, with or without version and
 group.
 
-Rights: list on boxes and CRDHealths, list on the resources, get on the CRD; with --watch also watch. The exit code is 0, also where there are
+Rights: list on boxes and CRDHealths, list on the resources, get on the CRD; with --watch also watch. What is named is read by its name,
+for which get is enough; the resources of a box that is named by --box need no right to list boxes. The exit code is 0, also where there are
 none; 1 when something could not be read, or a name is not there; and 2 for wrong use.`
 
 const example = `  # All boxes
@@ -132,6 +134,11 @@ func (f *flags) run(ctx context.Context, args []string, out, notes io.Writer) er
 	for _, note := range said {
 		_, _ = fmt.Fprintln(notes, output.Plain(note)) // what there is follows
 	}
+	if f.format == "" || f.format == output.Wide {
+		if message := i.Manager(ctx).Message; message != "" {
+			_, _ = fmt.Fprintln(notes, output.Plain(message)) // what is shown may be old
+		}
+	}
 	p := &printer{flags: f, shelf: shelf, names: names, out: out, notes: notes, lines: map[string]line{}}
 	if f.watch {
 		return exit.Failure(p.follow(ctx, i))
@@ -176,24 +183,7 @@ func (f *flags) shelf(ctx context.Context, i *session.Inspector, kind string) (s
 	case f.box != "":
 		return nil, nil, errors.New("--box is for the resources of a box: name their kind, or a box by orkestra get boxes " + f.box)
 	default:
-		return newBoxes(), nil, nil
+		all, _ := i.Boxes() // without them there is nothing to suggest
+		return newBoxes(all...), nil, nil
 	}
-}
-
-// read gives all objects once.
-func read(ctx context.Context, c client.Reader, s shelf) ([]line, error) {
-	shown := map[string]line{}
-	for _, from := range s.follows() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(from.Kind.GroupVersion().WithKind(from.Kind.Kind + "List"))
-		if err := c.List(ctx, list, from.Options...); err != nil {
-			return nil, fmt.Errorf("listing objects of kind %s: %w", from.Kind.Kind, err)
-		}
-		for n := range list.Items {
-			if one, changes := s.put(&list.Items[n], false); changes && !one.gone {
-				shown[one.key] = one
-			}
-		}
-	}
-	return sorted(shown), nil
 }

@@ -3,6 +3,7 @@ package get
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,29 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestGetSaysThatNoManagerIsAtWork: on standard error, beside tables alone.
+func TestGetSaysThatNoManagerIsAtWork(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		says bool
+	}{{nil, true}, {[]string{"shops"}, true}, {[]string{"shops", "-o", "wide"}, true}, {[]string{"-o", "json"}, false}, {[]string{"shops", "-o", "yaml"}, false}} {
+		g, s := NewWithT(t), server(t)
+		for _, obj := range s.Objects {
+			if obj.GetKind() == "Lease" {
+				obj.Object["spec"].(map[string]any)["renewTime"] = "2026-01-02T03:03:49.000000Z"
+			}
+		}
+		stdout, stderr, code := run(t, s, tc.args...)
+		g.Expect(code).To(BeZero(), stderr)
+		g.Expect(stdout).To(And(Not(BeEmpty()), Not(ContainSubstring("No manager"))))
+		want := ""
+		if tc.says {
+			want = "No manager is at work, or it runs with --leader-elect=false and has had nothing to write: orkestra-5d8f has not renewed Lease \"orkestra-system/orkestra-leader\" for 16s. What statuses say may be as old as that\n"
+		}
+		g.Expect(stderr).To(Equal(want), strings.Join(tc.args, " "))
+	}
+}
+
 func TestGetWide(t *testing.T) {
 	g := NewWithT(t)
 	stdout, _, code := run(t, server(t), "-o", "wide")
@@ -166,6 +190,44 @@ func TestGetSaysWhatIsWrong(t *testing.T) {
 			g.Expect(code).To(Equal(tc.code), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// TestGetOfWhoMayNotList: a box or a resource that is named is read by its name, and so is the box that is named beside a kind.
+func TestGetOfWhoMayNotList(t *testing.T) {
+	const flowers = "NAME      STATE     REASON        SINCE   AGE\nflowers   Failing   ChildFailed   24h     3m\n"
+	lists := []string{"/operatorboxes", "/crdhealths"}
+	for name, tc := range map[string]struct {
+		args           []string
+		refused        []string
+		code           int
+		stdout, stderr string
+	}{
+		"a box":                 {[]string{"boxes", "shops"}, lists, 0, "NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4       2         shops-1    24h\n", ""},
+		"two boxes":             {[]string{"boxes", "shops", "pages"}, lists, 0, boxesTable, ""},
+		"a box without health":  {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/crdhealths/shops"}), 0, "NAME    KIND   STATE     SETTLED   FAILING   REVISION   AGE\nshops   Shop   Unknown   0/0       0         -          24h\n", "How boxes fare is not known: reading CRDHealth \"shops\": no right\n"},
+		"no box":                {[]string{"boxes", "shop"}, lists, exit.No, "", "error: OperatorBox \"shop\" not found\n"},
+		"a box that is refused": {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/operatorboxes/shops"}), exit.No, "", "error: reading OperatorBox \"shops\": no right\n"},
+		"all boxes":             {nil, lists, exit.No, "", "error: listing objects of kind CRDHealth: no right\n"},
+		"resources":             {[]string{"shops"}, lists, exit.No, "", "error: listing OperatorBoxes: no right; name the box of shops.demo.example.com by --box\n"},
+		"resources of a box":    {[]string{"shops", "--box", "shops"}, lists, 0, flowers, ""},
+		"a resource of a box":   {[]string{"shops", "flowers", "--box", "shops"}, slices.Concat(lists, []string{"/namespaces/default/shops"}), 0, flowers, ""},
+		"of a box that is none": {[]string{"shops", "--box", "none"}, lists, exit.No, "", "error: OperatorBox \"none\" not found\n"},
+		"of another box":        {[]string{"shops", "--box", "pages"}, lists, exit.No, "", "error: OperatorBox \"pages\" does not serve shops.demo.example.com\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), server(t)
+			s.Refuse = func(path string) int {
+				if slices.ContainsFunc(tc.refused, func(end string) bool { return strings.HasSuffix(path, end) }) {
+					return http.StatusForbidden
+				}
+				return 0
+			}
+			stdout, stderr, code := run(t, s, tc.args...)
+			g.Expect(code).To(Equal(tc.code), stderr)
+			g.Expect(stdout).To(Equal(tc.stdout))
+			g.Expect(stderr).To(Equal(tc.stderr))
 		})
 	}
 }

@@ -40,10 +40,13 @@ func (p *printer) wants(l line) bool { return len(p.names) == 0 || slices.Contai
 
 // read gives what is wanted of what is there, and the errors of names that are not.
 func (p *printer) read(ctx context.Context, c client.Reader) (all []line, absent []error, err error) {
-	if all, err = read(ctx, c, p.shelf); err != nil {
+	all, notes, err := read(ctx, c, p.shelf, p.names)
+	if err != nil {
 		return nil, nil, err
 	}
-	all = slices.DeleteFunc(all, func(l line) bool { return !p.wants(l) })
+	for _, note := range notes {
+		_, _ = fmt.Fprintln(p.notes, output.Plain(note)) // what there is follows
+	}
 	for _, name := range p.names {
 		if !slices.ContainsFunc(all, func(l line) bool { return l.name == name }) {
 			absent = append(absent, p.shelf.absent(name))

@@ -7,13 +7,16 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/controllers/center"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/web/api"
@@ -38,13 +41,11 @@ func newResources(ctx context.Context, i *session.Inspector, target inspect.Targ
 	if all {
 		r.target.Namespace = ""
 	}
-	if _, err := i.Boxes(); err != nil {
+	over, err := boxesOver(ctx, i, target.CRD, only)
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, box := range i.BoxesOver(target.CRD) {
-		if only != "" && box.Name != only {
-			continue
-		}
+	for _, box := range over {
 		plan, err := i.Plan(ctx, box)
 		switch {
 		case err != nil:
@@ -62,6 +63,22 @@ func newResources(ctx context.Context, i *session.Inspector, target inspect.Targ
 	default:
 		return nil, nil, fmt.Errorf("no OperatorBox serves %s: kubectl get %s shows its objects", target.CRD, target.CRD)
 	}
+}
+
+// boxesOver gives the boxes over a kind, or the one that is named: who may not list boxes may be allowed to read this one.
+func boxesOver(ctx context.Context, i *session.Inspector, crd, only string) ([]*v1alpha1.OperatorBox, error) {
+	if only != "" {
+		box, err := i.Box(ctx, only)
+		if err != nil || crds.NameOf(box) != crd {
+			return nil, err
+		}
+		return []*v1alpha1.OperatorBox{box}, nil
+	}
+	_, err := i.Boxes()
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("%w; name the box of %s by --box", err, crd)
+	}
+	return i.BoxesOver(crd), err
 }
 
 func (r *resources) follows() []cluster.Follow {

@@ -397,7 +397,7 @@ func TestStatusSaysWhyThereIsNothingToSay(t *testing.T) {
 		"a box that is gone": {args: []string{"shop/flowers"}, change: func(w *world) { w.set("OperatorBox", "shops", "others.demo.example.com", "spec", "crd", "name") }, code: exit.No,
 			want: `OperatorBox "shops", which held it, is gone: nobody keeps the resource and its children. Make a box for shops.demo.example.com, or delete the resource`},
 		"no right to the resource": {args: []string{"shop/flowers"}, change: func(w *world) { w.forbid("/shops/") }, code: exit.No, want: `error: reading Shop "default/flowers": no right`},
-		"no right to boxes":        {args: []string{"cm/flowers-page"}, change: func(w *world) { w.add("ConfigMap", "flowers-page"); w.forbid("/operatorboxes") }, code: exit.No, want: `error: listing OperatorBoxes: `},
+		"no right to boxes":        {args: []string{"cm/flowers-page"}, change: func(w *world) { w.add("ConfigMap", "flowers-page"); w.forbid("/operatorboxes") }, code: exit.No, want: `listing OperatorBoxes: `},
 		"no Orkestra":              {args: []string{"cm/a"}, change: func(w *world) { w.remove("OperatorBox") }, code: exit.No, want: "has no OperatorBoxes: Orkestra is not installed there"},
 		"no kubeconfig":            {args: []string{"shop/flowers", "--kubeconfig", "none"}, code: exit.No, want: "error: "},
 		"nobody answers":           {args: []string{"shop/flowers", "--kubeconfig", shared.Kubeconfig(t, gone.URL)}, code: exit.No, want: "error: "},

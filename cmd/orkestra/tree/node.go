@@ -83,14 +83,13 @@ type listResult struct {
 	err     error
 }
 
-func (g *builder) box(name string) *v1alpha1.OperatorBox {
-	boxes, _ := g.Boxes() // without them there is no more to say than the name
-	for n := range boxes {
-		if boxes[n].Name == name {
-			return &boxes[n]
-		}
+// box reads a box by its name, for which the right to list boxes is not needed.
+func (g *builder) box(ctx context.Context, name string) *v1alpha1.OperatorBox {
+	box, err := g.Box(ctx, name)
+	if err != nil {
+		return nil // there is no more to say than the name: what it declares is not known either, which a note says
 	}
-	return nil
+	return box
 }
 
 // notes say which kinds could not be listed.

@@ -117,7 +117,7 @@ func (f *flags) ask(ctx context.Context, kind, name string) (*answer, error) {
 			return nil, err
 		}
 		box := &node{Kind: kindBox, Name: resource.Box}
-		if found := g.box(resource.Box); found != nil {
+		if found := g.box(ctx, resource.Box); found != nil {
 			box = boxNode(found)
 		}
 		box.Children = []*node{g.resource(ctx, resource)}

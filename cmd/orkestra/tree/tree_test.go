@@ -56,7 +56,8 @@ func TestTreeGolden(t *testing.T) {
 		"no-rights": {args: []string{"-n", "default"}, code: exit.No, change: func(s *shared.APIServer) {
 			s.Refuse = forbid("/pods", "/leases/orkestra-leader", "/secrets")
 		}},
-		"no-right-to-resources": {code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/shops") }},
+		"no-right-to-list-boxes": {args: []string{"shop/flowers"}, code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/operatorboxes") }},
+		"no-right-to-resources":  {code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/shops") }},
 		"not-selected-by-labels": {args: []string{"shop/flowers"}, code: exit.No, change: func(s *shared.APIServer) {
 			decorate(s, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
 		}},
@@ -99,6 +100,14 @@ func TestTreeSaysWhyThereIsNothingToSay(t *testing.T) {
 			s.Objects = slices.DeleteFunc(s.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "OperatorBox" })
 			s.Objects = append(s.Objects, &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "orkestra.orkspace.io/v1alpha1", "kind": "CRDHealth", "metadata": map[string]any{"name": "a"}}})
+		}},
+		"no right to boxes, and no mark": {args: []string{"shop/flowers"}, code: exit.No, want: `error: Shop "flowers": no box has come to it yet, and whether one serves shops.demo.example.com is not known: listing OperatorBoxes: `, change: func(s *shared.APIServer) {
+			s.Refuse = forbid("/operatorboxes")
+			for _, obj := range s.Objects {
+				if obj.GetKind() == "Shop" {
+					obj.SetAnnotations(nil)
+				}
+			}
 		}},
 		"no right to boxes": {code: exit.No, want: "error: listing OperatorBoxes: ", change: func(s *shared.APIServer) { s.Refuse = forbid("/operatorboxes") }},
 	} {

@@ -75,17 +75,33 @@ func (g goal) met(obj *unstructured.Unstructured) (met, hopeless bool, how strin
 	if found == nil {
 		return false, false, fmt.Sprintf("it has no condition %s", g.condition)
 	}
-	how = strings.TrimSuffix(fmt.Sprintf("%s is %s: %s: %s", found.Type, found.Status, found.Reason, found.Message), ": ")
+	stalled := stalledOf(obj)
+	how = strings.TrimSuffix(fmt.Sprintf("%s is %s: %s: %s", found.Type, found.Status, telling(obj, found, stalled), found.Message), ": ")
 	if !isOfToday(obj, found) {
 		return false, false, how + " (of an older generation)"
 	}
 	if strings.EqualFold(found.Status, g.status) {
 		return true, false, how
 	}
-	stalled := conditionOf(obj, v1alpha1.ConditionStalled)
-	hopeless = g.condition == v1alpha1.ConditionReady && strings.EqualFold(g.status, string(metav1.ConditionTrue)) &&
-		stalled != nil && stalled.Status == string(metav1.ConditionTrue) && isOfToday(obj, stalled)
+	hopeless = g.condition == v1alpha1.ConditionReady && strings.EqualFold(g.status, string(metav1.ConditionTrue)) && stalled != nil && isOfToday(obj, stalled)
 	return false, hopeless, how
+}
+
+// stalledOf gives the condition Stalled where it is True; nil: it is not.
+func stalledOf(obj *unstructured.Unstructured) *api.Condition {
+	if c := conditionOf(obj, v1alpha1.ConditionStalled); c != nil && c.Status == string(metav1.ConditionTrue) {
+		return c
+	}
+	return nil
+}
+
+// telling is the reason of a condition; of Ready that of Stalled, as status, get and tree have it: it names the sort of error, and Ready only that there was
+// one. A Stalled that is older than Ready is about another error.
+func telling(obj *unstructured.Unstructured, found, stalled *api.Condition) string {
+	if found.Type == v1alpha1.ConditionReady && found.Status == string(metav1.ConditionFalse) && stalled != nil && (isOfToday(obj, stalled) || !isOfToday(obj, found)) {
+		return stalled.Reason
+	}
+	return found.Reason
 }
 
 func conditionOf(obj *unstructured.Unstructured, wanted string) *api.Condition {

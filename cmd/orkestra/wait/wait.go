@@ -27,6 +27,7 @@ Without --for it is the condition Ready. A condition counts when it speaks of th
 the other. KIND may be any kind that the cluster has: crdhealth/shop has the condition Healthy.
 
 Who waits for Ready need not wait for the timeout where an object goes no further by itself: it ends when its condition Stalled is True.
+What is not met in time while no manager is at work is an error that says so, too.
 
 Rights: get, list and watch on the object. The exit code is 0 when all is as wanted, 1 when it is not in time, and 2 for wrong use.`
 
@@ -92,15 +93,20 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		goals = append(goals, g)
 	}
-	i, err := f.New(ctx, f.now())
+	s, err := f.Session()
 	if err != nil {
 		return exit.Failure(err)
 	}
-	watching, err := i.Watching()
+	i, err := s.Inspector(ctx, f.now())
 	if err != nil {
 		return exit.Failure(err)
 	}
-	w := &waiter{client: watching, once: f.timeout == 0, timeout: f.timeout}
+	watching, err := s.Watching()
+	if err != nil {
+		return exit.Failure(err)
+	}
+	asking := context.WithoutCancel(ctx) // who asks why has waited in vain, and the time is over
+	w := &waiter{client: watching, once: f.timeout == 0, timeout: f.timeout, away: func() string { return f.away(asking, s) }}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
@@ -119,11 +125,33 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	return exit.Failure(errors.Join(failed...))
 }
 
+// away says that no manager is at work; empty: one is, or that is not known. It asks anew: much time may have gone by.
+func (f *flags) away(ctx context.Context, s *session.Session) string {
+	i, err := s.Inspector(ctx, f.now())
+	if err != nil {
+		return ""
+	}
+	if m := i.Manager(ctx); m.State == session.ManagerAway {
+		return m.Message
+	}
+	return ""
+}
+
 // waiter waits for one thing after the other.
 type waiter struct {
 	client  client.WithWatch
 	once    bool // look, and do not wait
 	timeout time.Duration
+	away    func() string // why nobody works on what is waited for; empty: somebody does
+}
+
+// vain is the error of what is not as it is to be, with why nobody makes it so.
+func (w *waiter) vain(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if away := w.away(); away != "" {
+		text += ". " + output.Plain(away)
+	}
+	return errors.New(text)
 }
 
 // wait waits until an object is as it is to be. The error says how it is instead.
@@ -140,7 +168,7 @@ func (w *waiter) wait(ctx context.Context, t inspect.Target, g goal) error {
 		case hopeless:
 			return true, fmt.Errorf("%s goes no further by itself: %s", about, how)
 		case w.once:
-			return true, fmt.Errorf("%s: %s is not met: %s", about, g, how)
+			return true, w.vain("%s: %s is not met: %s", about, g, how)
 		default:
 			return false, nil
 		}
@@ -165,7 +193,7 @@ func (w *waiter) wait(ctx context.Context, t inspect.Target, g goal) error {
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		_, _, how := g.met(last)
-		return fmt.Errorf("%s: timed out after %s waiting for %s: %s", about, w.timeout, g, output.Plain(how))
+		return w.vain("%s: timed out after %s waiting for %s: %s", about, w.timeout, g, output.Plain(how))
 	}
 	return err
 }

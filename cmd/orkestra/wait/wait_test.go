@@ -1,7 +1,10 @@
 package wait
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +81,39 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestWhyAnObjectIsNotReady: the reason is that of Stalled, as status, get and tree have it.
+func TestWhyAnObjectIsNotReady(t *testing.T) {
+	of := func(kind, status, reason string, generation int64) map[string]any {
+		c := condition(kind, status, generation)
+		c["reason"] = reason
+		return c
+	}
+	for name, tc := range map[string]struct {
+		goal string // empty: Ready
+		obj  *unstructured.Unstructured
+		want string
+	}{
+		"stalled":                    {"", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is False: NotOwned: of Ready"},
+		"in other letters":           {"condition=ready", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is False: NotOwned: of Ready"},
+		"not stalled":                {"", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "False", "NotStalled", 2)), "Ready is False: ReconcileError: of Ready"},
+		"stalled before an edit":     {"", shop(of("Ready", "False", "ReconcileError", 2), of("Stalled", "True", "NotOwned", 1)), "Ready is False: ReconcileError: of Ready"},
+		"both before an edit":        {"", shop(of("Ready", "False", "ReconcileError", 1), of("Stalled", "True", "NotOwned", 1)), "Ready is False: NotOwned: of Ready (of an older generation)"},
+		"ready":                      {"condition=Ready=False", shop(of("Ready", "True", "Reconciled", 2), of("Stalled", "True", "NotOwned", 2)), "Ready is True: Reconciled: of Ready"},
+		"another condition":          {"condition=Other", shop(of("Other", "False", "Because", 2), of("Stalled", "True", "NotOwned", 2)), "Other is False: Because: of Other"},
+		"one that failed validation": {"", shared.Objects(t, "../../../test/gitops/testdata/website-validation-failed.yaml")[0], "Ready is False: ValidationFailed: validation: spec.replicas: at most ten (found 11)"},
+	} {
+		wanted, err := parse(cmp.Or(tc.goal, "condition=Ready"))
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, _, how := wanted.met(tc.obj)
+		g.Expect(how).To(Equal(tc.want), name)
+	}
+	page, err := os.ReadFile("../../../docs/how-to/command-line.md")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(page)).To(ContainSubstring("error: Website \"team-a/hello\" goes no further by itself: Ready is False: ValidationFailed: validation: spec.replicas: at most ten (found 11)\n"))
+}
+
 func TestWaitUsage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -110,7 +146,7 @@ func TestWaitLooksOnce(t *testing.T) {
 	}{
 		"a box":              {[]string{"shops"}, 0, "operatorbox/shops: condition Ready=True is met\n"},
 		"a resource":         {[]string{"shop/flowers"}, exit.No, `Shop "default/flowers" goes no further by itself: Ready is False: ChildFailed`},
-		"another condition":  {[]string{"shop/flowers", "--for", "condition=RolledBack"}, exit.No, `Shop "default/flowers": condition RolledBack=True is not met: it has no condition RolledBack`},
+		"another condition":  {[]string{"shop/flowers", "--for", "condition=RolledBack"}, exit.No, `Shop "default/flowers": condition RolledBack=True is not met: it has no condition RolledBack. No manager is at work, or it runs with --leader-elect=false`},
 		"several":            {[]string{"shops", "shop/flowers", "--for", "create"}, 0, "operatorbox/shops: its creation is met\nshop/flowers: its creation is met\n"},
 		"one that is absent": {[]string{"none", "shops"}, exit.No, "operatorbox/shops: condition Ready=True is met\nerror: OperatorBox \"none\" not found\n"},
 		"one that is gone":   {[]string{"shop/weeds", "--for", "delete"}, 0, "shop/weeds: its deletion is met\n"},
@@ -126,8 +162,34 @@ func TestWaitLooksOnce(t *testing.T) {
 	}
 }
 
+// TestWaitAsksForTheManagerWhenTheTimeIsOver: it was at work when the command began, and is at work when it ends.
+func TestWaitAsksForTheManagerWhenTheTimeIsOver(t *testing.T) {
+	renewed := time.Date(2026, 1, 2, 3, 4, 3, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		began, over time.Time
+		away        bool
+	}{
+		"it goes on":    {renewed.Add(-time.Hour), renewed, false},
+		"it has ended":  {renewed, renewed.Add(time.Hour), true},
+		"it never ends": {renewed, renewed.Add(time.Second), false},
+	} {
+		g := NewWithT(t)
+		asked := 0
+		clock := func() time.Time {
+			if asked++; asked == 1 {
+				return tc.began
+			}
+			return tc.over
+		}
+		server := &shared.APIServer{Objects: shared.Objects(t, "../status/testdata/cluster.yaml")}
+		_, stderr, code := shared.Run(t, NewCommand(clock), "", "wait", "--timeout", "0", "--kubeconfig", server.Start(t), "shop/flowers", "--for", "condition=RolledBack")
+		g.Expect(code).To(Equal(exit.No), stderr)
+		g.Expect(strings.Contains(stderr, "No manager is at work")).To(Equal(tc.away), name+": "+stderr)
+	}
+}
+
 // waiting waits for a shop, and gives how it ended.
-func waiting(t *testing.T, c client.WithWatch, text string, timeout time.Duration) <-chan error {
+func waiting(t *testing.T, c client.WithWatch, text string, timeout time.Duration, away ...string) <-chan error {
 	t.Helper()
 	wanted, err := parse(text)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -135,7 +197,7 @@ func waiting(t *testing.T, c client.WithWatch, text string, timeout time.Duratio
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()
-		w := &waiter{client: c, timeout: timeout}
+		w := &waiter{client: c, timeout: timeout, away: func() string { return strings.Join(away, "") }}
 		ended <- w.wait(ctx, inspect.Target{Kind: shopKind, Namespace: "default", Name: "flowers"}, wanted)
 	}()
 	synctest.Wait()
@@ -171,6 +233,8 @@ func TestWaitEndsWhenTheObjectIsAsWanted(t *testing.T) {
 		// What is wrong is said when the time is over, and when it goes no further.
 		ended = waiting(t, c, "condition=Ready", time.Minute)
 		g.Expect(<-ended).To(MatchError(`Shop "default/flowers": timed out after 1m0s waiting for condition Ready=True: Ready is False: Because: of Ready`))
+		ended = waiting(t, c, "condition=Ready", time.Minute, "Nobody is\nat work")
+		g.Expect(<-ended).To(MatchError(HaveSuffix(`Ready is False: Because: of Ready. Nobody is at work`)))
 		ended = waiting(t, c, "condition=Ready", time.Hour)
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
 		live.Object["status"] = shop(condition("Ready", "False", 2), condition("Stalled", "True", 2)).Object["status"]

@@ -38,7 +38,7 @@ var boxAdvices = map[string]advice{ //nolint:gochecknoglobals // a constant
 	v1alpha1.ReasonCRDRefused:          {"Mend crd.definition as the message says.", "how-to/install-your-crd.md#what-is-refused-and-what-is-not"},
 	v1alpha1.ReasonStuck:               {"Restart the manager, and mend the code that does not heed its context.", stuckSection},
 
-	v1alpha1.ReasonForbidden:         {"Grant the rights that are named.", rightsPage},
+	v1alpha1.ReasonForbidden:         {"Grant the rights that are named, as the message says.", rightsPage},
 	v1alpha1.ReasonAccountRequired:   {"Name a ServiceAccount in serviceAccountRef: this manager lets no box act as itself.", tenantsPage},
 	v1alpha1.ReasonAccountNotAllowed: {"Name an account in one of the namespaces that the message lists, or have the manager's --box-namespaces name this one.", tenantsPage},
 	v1alpha1.ReasonAccountMissing:    {"Make the ServiceAccount that is named, or name another one in serviceAccountRef.", boxesSection},

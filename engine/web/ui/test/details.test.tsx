@@ -71,8 +71,8 @@ test("what a box declares is drawn, and said in words", async () => {
 });
 
 test("a box that is not well says what to do, since when, and a long message once", async () => {
-  const message = `ServiceAccount shop/acts may not ${"create configmaps, ".repeat(9)}get pods; grant it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster | kubectl apply -f -"`;
-  const todo = `Grant the rights that are missing with "kubectl get operatorbox web -o yaml | ${"a long pipe | ".repeat(20)} kubectl apply -f -".`;
+  const message = `ServiceAccount shop/acts may not ${"create configmaps, ".repeat(9)}get pods; show what grants it with "kubectl get operatorbox web -o yaml | orkestra rbac -f - --cluster", read that, and apply it`;
+  const todo = `Grant the rights that are missing: show what grants it with "kubectl get operatorbox web -o yaml | ${"a long pipe | ".repeat(20)}orkestra rbac -f - --cluster", read that, and apply it.`;
   const conditions = [
     { type: "PermissionsGranted", status: "False", reason: "Forbidden", message: message.replace("; ", ";\n ") },
     { type: "Compiled", status: "False", reason: "CompileFailed", message: "the spec has mistakes ".repeat(8) },

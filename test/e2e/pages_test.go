@@ -30,6 +30,33 @@ func example(page string, n int) string {
 }
 
 var _ = Describe("The examples of how-to", func() {
+	It("let a group read the resources of boxes, and the ClusterRole view alone does not", func(ctx context.Context) {
+		const group = "sre"
+		binding, role, two := strings.Cut(example("sign-in.md", 1), "\n---\n")
+		Expect(two).To(BeTrue())
+		lists := func(resource string) func() (string, error) {
+			return func() (string, error) {
+				// It ends with 1 where the answer is no, and warns of a kind that is not there.
+				out, err := cluster.Kubectl(ctx, "auth", "can-i", "list", resource, "--all-namespaces", "--as=eve", "--as-group="+group)
+				if err != nil {
+					return err.Error(), nil
+				}
+				return out, nil
+			}
+		}
+		DeferCleanup(func(ctx context.Context) {
+			_, err := cluster.Kubectl(ctx, "delete", "--ignore-not-found", "clusterrolebinding/sre-read-orkestra", "clusterrole/view-resources-of-boxes")
+			Expect(err).NotTo(HaveOccurred())
+		})
+		_, err := cluster.KubectlApply(ctx, binding)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(lists("configmaps")).WithContext(ctx).Should(ContainSubstring("yes"))
+		Expect(lists("websites.demo.example.com")()).NotTo(ContainSubstring("yes"))
+		_, err = cluster.KubectlApply(ctx, role)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(lists("websites.demo.example.com")).WithContext(ctx).Should(ContainSubstring("yes"))
+	})
+
 	It("make a Service again that gets an address", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, example("immutable-fields.md", 0)))

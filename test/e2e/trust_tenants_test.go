@@ -99,7 +99,7 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		admin.kubectl(ctx, "wait", "crd/sites.team-a.example.com", "--for=condition=Established", "--timeout=60s")
 	})
 	AfterEach(func(ctx context.Context) {
-		admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", resource, "-f", box)
+		admin.kubectl(ctx, "delete", "--ignore-not-found", "--timeout=60s", "-f", resource, "-f", box)
 	})
 
 	It("has a team run an operator of its own, by what the page grants", func(ctx context.Context) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ import (
 // othersGroups are those of kinds whose types are not here. That their objects are YAML with a kind and a name is all that is checked. Kinds of examples are
 // of example.com, or of groups below it.
 var othersGroups = []string{
-	"argoproj.io", "gateway.networking.k8s.io", "helm.toolkit.fluxcd.io", "kro.run", "kustomize.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
+	"argoproj.io", "cert-manager.io", "gateway.networking.k8s.io", "helm.toolkit.fluxcd.io", "kro.run", "kustomize.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
 }
 
 // strictly gives a reading of a block by a type: a field that the type does not have is an error.
@@ -54,6 +55,7 @@ var fragments = map[string]func([]byte) error{
 	"docs/how-to/render.md webhook":            elsewhere,
 	"docs/how-to/revisions.md spec":            strictly[v1alpha1.OperatorBox](),
 	"docs/how-to/webhooks.md webhook":          strictly[v1alpha1.HookSpec](),
+	"docs/how-to/sign-in-dex.md env":           strictly[corev1.Container](),
 	"docs/how-to/sign-in-dex.md staticClients": elsewhere, // of Dex
 	"docs/operations.md external-allow":        func(text []byte) error { _, err := external.ParseEgressRules(text); return err },
 	"docs/operations/tracing.md receivers":     elsewhere, // of the OpenTelemetry Collector

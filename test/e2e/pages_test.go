@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -30,6 +31,32 @@ func example(page string, n int) string {
 }
 
 var _ = Describe("The examples of how-to", func() {
+	It("let a group read the resources of boxes, and the ClusterRole view alone does not", func(ctx context.Context) {
+		binding, role, two := strings.Cut(example("sign-in.md", 1), "\n---\n")
+		Expect(two).To(BeTrue())
+		lists := func(group, resource string) func() (bool, error) {
+			return func() (bool, error) {
+				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: "eve", Groups: []string{"sre"},
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: group, Resource: resource},
+				}}
+				err := kube.Create(ctx, review)
+				return review.Status.Allowed, err
+			}
+		}
+		DeferCleanup(func(ctx context.Context) {
+			_, err := cluster.Kubectl(ctx, "delete", "--ignore-not-found", "clusterrolebinding/sre-read-orkestra", "clusterrole/view-resources-of-boxes")
+			Expect(err).NotTo(HaveOccurred())
+		})
+		_, err := cluster.KubectlApply(ctx, binding)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(lists("", "configmaps")).WithContext(ctx).Should(BeTrue())
+		Expect(lists("demo.example.com", "websites")()).To(BeFalse())
+		_, err = cluster.KubectlApply(ctx, role)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(lists("demo.example.com", "websites")).WithContext(ctx).Should(BeTrue())
+	})
+
 	It("make a Service again that gets an address", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, example("immutable-fields.md", 0)))

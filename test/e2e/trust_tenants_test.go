@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -98,7 +99,7 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		admin.kubectl(ctx, "wait", "crd/sites.team-a.example.com", "--for=condition=Established", "--timeout=60s")
 	})
 	AfterEach(func(ctx context.Context) {
-		admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", resource, "-f", box)
+		admin.kubectl(ctx, "delete", "--ignore-not-found", "--timeout=60s", "-f", resource, "-f", box)
 	})
 
 	It("has a team run an operator of its own, by what the page grants", func(ctx context.Context) {
@@ -187,6 +188,58 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		ada.kubectl(ctx, "wait", "crdhealth/team-a-site", "--for=condition=Healthy", "--timeout=60s")
 	})
 
+	It("runs the commands that the page says, and no others", func(ctx context.Context) {
+		ada.applied(ctx, box)
+		ada.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
+		ada.kubectl(ctx, "apply", "-f", resource)
+		ada.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
+		login := loginAs(ada.folder, "ada", "team-a")
+		for _, command := range []string{
+			"status site/hello -n team-a", "tree site/hello -n team-a", "events site/hello -n team-a", "wait site/hello -n team-a", "wait team-a-site",
+			"reconcile site/hello -n team-a", "pause site/hello -n team-a", "resume site/hello -n team-a", "suspend team-a-site", "resume team-a-site",
+			"validate --cluster -f " + box, "render --cluster -f " + box + " --resource " + resource,
+		} {
+			out, code := orkestraAs(ctx, login, strings.Fields(command)...)
+			Expect(code).To(BeZero(), "%s: %s", command, out)
+		}
+		for command, lacking := range map[string]string{
+			"get": "crdhealths", "get sites -n team-a": "operatorboxes", "tree": "operatorboxes", "audit": "operatorboxes",
+			"revisions team-a-site": "controllerrevisions", "rollback team-a-site": "controllerrevisions",
+			"events team-a-site": "events", "rbac --cluster -f " + box: "subjectaccessreviews",
+		} {
+			out, code := orkestraAs(ctx, login, strings.Fields(command)...)
+			Expect(code).To(Equal(1), "%s: %s", command, out)
+			Expect(out).To(MatchRegexp(`User "ada" cannot (list|create) resource "`+lacking+`"`), command)
+		}
+	})
+
+	It("takes no name of another team", func(ctx context.Context) {
+		taken := ada.file("taken", strings.Replace(example("tenants.md", tenantsBox), "name: team-a-site", "name: team-b-site", 1))
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", taken) })
+		_, err := ada.try(ctx, "create", "-f", taken)
+		Expect(err).To(MatchError(ContainSubstring("box-account: ada may make boxes, and not one named team-b-site: bind a ClusterRole with the verb update on operatorboxes of orkestra.orkspace.io")))
+		for _, how := range [][]string{{"apply", "-f", taken}, {"apply", "--server-side", "-f", taken}} { // these ask for the box of that name first
+			_, err := ada.try(ctx, how...)
+			Expect(err).To(MatchError(ContainSubstring("(Forbidden)")))
+		}
+	})
+
+	It("tells in dependsOn in which state a box of any name is", func(ctx context.Context) {
+		theirs := admin.file("theirs", "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: team-b-site}\n"+
+			"spec: {suspend: true, crd: {name: sites.team-b.example.com}}\n")
+		text := example("tenants.md", tenantsBox)
+		ada.applied(ctx, ada.file("depends", strings.Replace(text, "\nspec:\n", "\nspec:\n  dependsOn: [{name: team-b-site, condition: Healthy}]\n", 1)))
+		ada.kubectl(ctx, "apply", "-f", resource)
+		shows := func(message string) {
+			GinkgoHelper()
+			Eventually(ada.try).WithContext(ctx).WithArguments("get", "site", "hello", "-n", "team-a", "-o", "jsonpath={.status.conditions}").Should(ContainSubstring(message))
+		}
+		shows(`there is no box or CRDHealth \"team-b-site\" yet`)
+		admin.kubectl(ctx, "apply", "-f", theirs)
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "-f", theirs) })
+		shows(`box \"team-b-site\" is Pending, wanted Healthy`)
+	})
+
 	It("has a GitOps tool do the same by the account of the team", func(ctx context.Context) {
 		server := []string{"--server-side", "--field-manager=kustomize-controller"}
 		_, err := flux.try(ctx, append([]string{"apply", "-f", box}, server...)...)
@@ -200,4 +253,33 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		flux.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
 		flux.kubectl(ctx, "delete", "-f", resource, "-f", box)
 	})
+
+	// The last one: the team is gone then.
+	It("has a team removed in the wrong order, and goes on as the page says", func(ctx context.Context) {
+		text := example("tenants.md", tenantsBox)
+		ada.applied(ctx, ada.file("cleans", strings.Replace(text, "  onReconcile:", "  onDelete: {configmaps: [{name: bye, data: {a: b}}]}\n  onReconcile:", 1)))
+		ada.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
+		ada.kubectl(ctx, "apply", "-f", resource)
+		ada.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
+		admin.kubectl(ctx, "delete", "namespace", "team-a", "--wait=false")
+		boxShows(ctx, "team-a-site", v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonAccountMissing, "ServiceAccount team-a/site-operator does not exist")
+		Eventually(admin.try).WithContext(ctx).WithArguments("get", "namespace", "team-a", "-o", "jsonpath={.status.conditions}").
+			Should(ContainSubstring("orkestra.orkspace.io/cleanup in 1 resource instances"))
+		admin.kubectl(ctx, "annotate", "site", "hello", "-n", "team-a", "orkestra.orkspace.io/skip-cleanup=true")
+		admin.kubectl(ctx, "wait", "namespace/team-a", "--for=delete", "--timeout=60s")
+		admin.kubectl(ctx, "delete", "operatorbox", "team-a-site", "--timeout=60s")
+	})
 })
+
+// loginAs writes a kubeconfig of the administrator who acts as somebody else, and gives its name.
+func loginAs(folder, user string, groups ...string) string {
+	GinkgoHelper()
+	config, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
+	Expect(err).NotTo(HaveOccurred())
+	for _, login := range config.AuthInfos {
+		login.Impersonate, login.ImpersonateGroups = user, groups
+	}
+	file := filepath.Join(folder, user+".kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
+	return file
+}

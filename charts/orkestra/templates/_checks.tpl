@@ -39,6 +39,18 @@ values.schema.json. */}}
 {{- if and $v.argocd.kinds (not $v.argocd.healthRule) -}}
 {{- $found = append $found "argocd.kinds get a health rule: they need argocd.healthRule" -}}
 {{- end -}}
+{{- $budget := $v.podDisruptionBudget -}}
+{{- $webhooks := ternary (int $v.trust.webhook.replicaCount) 0 $v.trust.webhook.enabled -}}
+{{- if and $budget.enabled (gt (max (int $v.replicaCount) $webhooks) 1) (regexMatch "^0+%?$" (toString $budget.maxUnavailable)) -}}
+{{- $found = append $found (printf "podDisruptionBudget.maxUnavailable is %v with podDisruptionBudget.enabled: no Pod of the manager or of its webhook could be evicted, so draining their nodes would hang; set maxUnavailable to 1 or more, or podDisruptionBudget.enabled to false" $budget.maxUnavailable) -}}
+{{- end -}}
+{{- if not $v.tracing.ratio -}}
+{{- range $name := list "endpoint" "env" -}}
+{{- if get $v.tracing $name -}}
+{{- $found = append $found (printf "tracing.%s is set and tracing.ratio is 0: no reconcile would be traced; set ratio above 0, up to 1, or take %s out" $name $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $owners := include "orkestra.checks.flags" . | fromJson -}}
 {{- range $v.extraArgs -}}
 {{- $flag := regexReplaceAll "=.*$" (trimPrefix "--" .) "" -}}
@@ -79,12 +91,28 @@ them. */}}
 {{- if and $v.trust.admission (not $v.rbac.create) -}}
 {{- $found = append $found "trust.admission gives the manager a role: it needs rbac.create; bind the rules that docs/how-to/admission.md lists yourself" -}}
 {{- end -}}
+{{- if and $v.trust.requireServiceAccount $v.rbac.create (ne $v.rbac.scope "accounts") -}}
+{{- $found = append $found (printf "trust.requireServiceAccount has no box act as the manager, and rbac.scope %s gives the manager rights for boxes that do: set rbac.scope to accounts, or trust.requireServiceAccount to false" $v.rbac.scope) -}}
+{{- end -}}
+{{- $seen := dict -}}
+{{- range $v.trust.boxNamespaces -}}
+{{- if eq (get $seen .name) "once" -}}
+{{- $found = append $found (printf "trust.boxNamespaces has %s more than once, and each entry makes a Role of the same name there: keep one entry, with the accounts of all" .name) -}}
+{{- end -}}
+{{- $_ := set $seen .name (ternary "again" "once" (hasKey $seen .name)) -}}
+{{- end -}}
 {{- if not $v.trust.policies -}}
-{{- range $name := list "withoutPolicies" "managers" "controllers" -}}
+{{- range $name := list "withoutPolicies" "managers" "controllers" "restorers" -}}
 {{- if get $v.trust $name -}}
 {{- $found = append $found (printf "trust.%s is about the policies: it needs trust.policies" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- if and (not $v.trust.allowSkipCleanup) (or (not $v.trust.policies) (has "marks" $v.trust.withoutPolicies)) -}}
+{{- $found = append $found "trust.allowSkipCleanup is false, which the policy marks sees to: it needs trust.policies, and a trust.withoutPolicies without marks; otherwise everybody may still leave onDelete out" -}}
+{{- end -}}
+{{- if and (eq $webhook.failurePolicy "Fail") (not $webhook.enabled) -}}
+{{- $found = append $found "trust.webhook.failurePolicy is Fail and trust.webhook.enabled false: nothing would refuse a box that does not compile; set enabled to true, or take failurePolicy out" -}}
 {{- end -}}
 {{- if $webhook.enabled -}}
 {{- if and (not $v.rbac.create) (not $webhook.serviceAccountName) -}}
@@ -118,6 +146,9 @@ them. */}}
 {{- end -}}
 {{- if and $v.metrics.enabled $v.metrics.serviceMonitor.enabled $v.metrics.secure (not $v.metrics.certSecret) -}}
 {{- $found = append $found "metrics.serviceMonitor.enabled needs metrics.certSecret, so that Prometheus can verify who it sends its token to" -}}
+{{- end -}}
+{{- if and (not $v.metrics.secure) (not (regexMatch "^(0|(127(\\.[0-9]+){3}|localhost|\\[::1\\]):[0-9]+)?$" $v.pprof.bindAddress)) -}}
+{{- $found = append $found (printf "pprof.bindAddress is %s and metrics.secure false: everybody who reaches the Pod could read dumps of its memory; set metrics.secure to true, or a bindAddress of the Pod alone, such as 127.0.0.1:6060" $v.pprof.bindAddress) -}}
 {{- end -}}
 {{- if and $v.metrics.certSecret (not (and $v.metrics.enabled $v.metrics.secure)) -}}
 {{- $found = append $found "metrics.certSecret is for metrics by https: it needs metrics.enabled and metrics.secure" -}}

@@ -141,15 +141,25 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 			return ada.file(name, strings.NewReplacer(from, to, "name: team-a-site", "name: team-a-more").Replace(text))
 		}
 		const account = "serviceAccountRef: {name: site-operator, namespace: team-a}"
+		more := admin.file("more", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: team-a-more}\nrules:\n"+
+			"- {apiGroups: [orkestra.orkspace.io], resources: [operatorboxes], resourceNames: [team-a-more], verbs: [update]}\n---\n"+
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: team-a-more}\n"+
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: team-a-more}\n"+
+			"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: team-a}]\n")
+		admin.kubectl(ctx, "apply", "-f", more)
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "-f", more) })
 		reads := tenantsReads()
-		Expect(reads).To(HaveLen(3))
+		Expect(reads).To(HaveLen(4))
 		for i, file := range []string{
 			changed("manager", account, "workers: 1"),
 			changed("another", account, "serviceAccountRef: {name: orkestra, namespace: orkestra-system}"),
+			changed("name", "name: team-a-site", "name: team-b-site"),
 			changed("kind", "sites.team-a.example.com", "secrets.example.com"),
 		} {
-			_, err := ada.try(ctx, "create", "-f", file)
-			Expect(err).To(MatchError(ContainSubstring(reads[i])))
+			Eventually(func() error {
+				_, err := ada.try(ctx, "create", "-f", file)
+				return err
+			}).WithContext(ctx).Should(MatchError(ContainSubstring(reads[i])), "the role counts when the API server has seen it")
 		}
 
 		By("a child where the account may not write")

@@ -213,23 +213,26 @@ var quiet = []string{
 // shown asks every query of a dashboard: nothing is refused, and what happens here is to be seen. It draws a picture where one is wanted.
 func (p *plane) shown(t *testing.T, from time.Time, uid, pictures string) {
 	t.Helper()
-	board, err := draw.Read(filepath.Join(root, "config", "grafana", uid+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := time.Now()
-	variables := strings.NewReplacer("$box", "shop", "$__rate_interval", "5s")
-	err = board.Ask(func(query string) ([]draw.Series, error) {
-		return p.prometheus.series(t.Context(), variables.Replace(query), from, to, max(time.Second, to.Sub(from)/150))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, panel := range board.Panels {
-		if panel.Type != "row" && len(panel.Found) == 0 && !slices.Contains(quiet, panel.Title) {
-			t.Errorf("%s: %q shows nothing", uid, panel.Title)
+	var board *draw.Board
+	var to time.Time
+	base.Eventually(t, uid+" shows all that happens", func() (err error) { // what is rare, such as a child that is put back, comes in its time
+		if board, err = draw.Read(filepath.Join(root, "config", "grafana", uid+".json")); err != nil {
+			return err
 		}
-	}
+		to = time.Now()
+		variables := strings.NewReplacer("$box", "shop", "$__rate_interval", "5s")
+		if err := board.Ask(func(query string) ([]draw.Series, error) {
+			return p.prometheus.series(t.Context(), variables.Replace(query), from, to, max(time.Second, to.Sub(from)/150))
+		}); err != nil {
+			return err
+		}
+		for _, panel := range board.Panels {
+			if panel.Type != "row" && len(panel.Found) == 0 && !slices.Contains(quiet, panel.Title) {
+				return fmt.Errorf("%q shows nothing", panel.Title)
+			}
+		}
+		return nil
+	})
 	if pictures != "" {
 		write(t, filepath.Join(pictures, uid+".svg"), board.SVG(from, to))
 	}

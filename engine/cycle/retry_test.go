@@ -89,3 +89,35 @@ func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 	g.Expect(asked).To(Equal(before), "what was sent is charged, and nothing is left")
 	g.Expect(r.Retries.AdmitNext()).To(ConsistOf(client.ObjectKeyFromObject(resource)), "it waits")
 }
+
+// What others have written over a status is put right once per resync, where the status is ours: that of objects of others, and that which code writes,
+// changes without us.
+func TestARewrittenResourceIsEvaluatedOncePerResync(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		ago     time.Duration
+		version string
+		same    bool
+	}{
+		"nobody has written":         {time.Minute, "1", true},
+		"somebody has, just now":     {time.Second, "3", true},
+		"somebody has, a resync ago": {time.Minute, "3", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource := &unstructured.Unstructured{Object: map[string]any{}}
+			resource.SetName("web")
+			resource.SetResourceVersion(tc.version)
+			plan := &pipeline.Plan{}
+			plan.Runtime.Resync = time.Minute
+			r := New(Config{Clock: testingclock.NewFakeClock(now), Inventory: inventory.New("website", func() *pipeline.Plan { return plan }, nil, nil, 0)})
+			st := &state{last: last{at: now.Add(-tc.ago), version: "1", inputs: plan.NewRun(resource, now, pipeline.Ports{}).Inputs}}
+			c := &cycle{Reconciler: r, stored: resource, st: st, record: &Record{Plan: plan, Began: now}}
+			g := NewWithT(t)
+			g.Expect(c.gather(t.Context()).Unchanged).To(Equal(tc.same))
+			plan.CRD.OfOthers = true
+			g.Expect(c.overwritten()).To(BeFalse(), "of others")
+			st.own.version, plan.CRD.OfOthers = tc.version, false
+			g.Expect(c.overwritten()).To(BeFalse(), "it is our own write")
+		})
+	}
+}

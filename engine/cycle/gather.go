@@ -49,7 +49,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	} else {
 		asking{c}.gather(f)
 	}
-	if f.ResyncOver && c.overwritten() {
+	if f.ResyncOver && showsOwn(plan) && st.rewritten(stored) {
 		f.Unchanged = false // what others have written over its status is put right once per resync, and not at each write: two would chase each other
 	}
 	if st.last.missing == nil && c.waiters.woken(c.record.Key) {
@@ -85,12 +85,6 @@ func paused(obj *unstructured.Unstructured) bool {
 // showsOwn says whether the status of a box's resources speaks of our cycles: that of an object of others speaks of others, also where it has a condition
 // Ready, as that of a Pod; and that of a constructor's box is written by the code.
 func showsOwn(plan *pipeline.Plan) bool { return !plan.CRD.OfOthers && plan.Constructor == nil }
-
-// overwritten says that the resource, whose status is ours, has a version that this process has neither evaluated nor written.
-func (c *cycle) overwritten() bool {
-	version, last := c.stored.GetResourceVersion(), &c.st.last
-	return showsOwn(c.record.Plan) && !last.at.IsZero() && version != last.version && version != c.st.own.version
-}
 
 // shown is a resource with what its status says of our cycles.
 func shown(plan *pipeline.Plan, resource *unstructured.Unstructured) *unstructured.Unstructured {

@@ -115,9 +115,9 @@ func TestARewrittenResourceIsEvaluatedOncePerResync(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(c.gather(t.Context()).Unchanged).To(Equal(tc.same))
 			plan.CRD.OfOthers = true
-			g.Expect(c.overwritten()).To(BeFalse(), "of others")
-			st.own.version, plan.CRD.OfOthers = tc.version, false
-			g.Expect(c.overwritten()).To(BeFalse(), "it is our own write")
+			g.Expect(c.gather(t.Context()).Unchanged).To(BeTrue(), "of others")
+			st.own.version = tc.version
+			g.Expect(st.rewritten(resource)).To(BeFalse(), "it is our own write")
 		})
 	}
 }

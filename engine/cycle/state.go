@@ -86,6 +86,12 @@ func (s *state) wrote(stored, answer *unstructured.Unstructured) {
 	}
 }
 
+// rewritten says whether the resource has a version that this process has neither evaluated nor written.
+func (s *state) rewritten(stored *unstructured.Unstructured) bool {
+	version := stored.GetResourceVersion()
+	return !s.last.at.IsZero() && version != s.last.version && version != s.own.version
+}
+
 // unconfirmed says whether the resource as it is now may have a status of ours whose write was never answered, for example after a
 // timeout. Cycles since then have compared with a cache that did not show that write. So once the resource has a new version, it is
 // evaluated again, whatever has changed in it.

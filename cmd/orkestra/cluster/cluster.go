@@ -4,6 +4,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -70,6 +71,10 @@ func (f Flags) Contexts() []string {
 // Config gives what the flags lead to. Its requests have no timeout, and no rate of client-go's own.
 func (f Flags) Config() (*rest.Config, error) {
 	config, err := f.load().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		// Said in client-go's words, it names a variable that nobody uses any more.
+		return nil, errors.New("finding the API server: there is no kubeconfig, and this is no Pod: name one by --kubeconfig or KUBECONFIG, or write ~/.kube/config")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}

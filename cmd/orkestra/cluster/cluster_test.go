@@ -93,6 +93,9 @@ func TestHowTheServerIsFound(t *testing.T) {
 
 	_, err = Flags{Kubeconfig: filepath.Join(t.TempDir(), "none")}.Config()
 	g.Expect(err).To(MatchError(HavePrefix("finding the API server: ")))
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	_, err = Flags{}.Config()
+	g.Expect(err).To(MatchError(ContainSubstring("there is no kubeconfig")))
 	_, err = Flags{Kubeconfig: file, Context: "other"}.Config()
 	g.Expect(err).To(MatchError(ContainSubstring(`context "other" does not exist`)))
 	_, err = Flags{Kubeconfig: file}.Connect()

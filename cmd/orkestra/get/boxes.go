@@ -86,8 +86,12 @@ func (*boxes) header(wide bool) []string {
 }
 
 func boxCells(b api.Box, now time.Time, wide bool) []string {
+	settled, failing := fmt.Sprintf("%d/%d", b.Resources.Ready, b.Resources.Total), strconv.Itoa(int(b.Resources.Failing))
+	if b.Resources.Total == 0 && (b.State == api.Pending || b.State == api.Unknown) {
+		settled, failing = "-", "-" // a box that has not run yet has not counted any
+	}
 	cells := []string{
-		b.Name, cmp.Or(b.Kind, "-"), string(b.State), fmt.Sprintf("%d/%d", b.Resources.Ready, b.Resources.Total), strconv.Itoa(int(b.Resources.Failing)),
+		b.Name, cmp.Or(b.Kind, "-"), string(b.State), settled, failing,
 		cmp.Or(b.Revision, "-"), duration.HumanDuration(now.Sub(b.Created)),
 	}
 	if wide {

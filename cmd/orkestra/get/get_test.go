@@ -53,7 +53,7 @@ func run(t *testing.T, s *shared.APIServer, args ...string) (stdout, stderr stri
 }
 
 const boxesTable = `NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE
-pages   -      Unknown    0/0       0         -          5s
+pages   -      Unknown    -         -         -          5s
 shops   Shop   Degraded   1/4       2         shops-1    24h
 `
 
@@ -120,7 +120,7 @@ func TestGetWide(t *testing.T) {
 	g.Expect(code).To(BeZero())
 	g.Expect(strings.Split(stdout, "\n")).To(HaveExactElements(
 		MatchRegexp(`^NAME +KIND +STATE +SETTLED +FAILING +REVISION +AGE +CRD +WORKERS +QUEUE +LAST RECONCILE +REASON +MESSAGE$`),
-		MatchRegexp(`^pages +- +Unknown +0/0 +0 +- +5s +pages.demo.example.com +0 +0 +- +CRDNotFound +there is no such CRD$`),
+		MatchRegexp(`^pages +- +Unknown +- +- +- +5s +pages.demo.example.com +0 +0 +- +CRDNotFound +there is no such CRD$`),
 		MatchRegexp(`^shops +Shop +Degraded +1/4 +2 +shops-1 +24h +shops.demo.example.com +3 +1 +5s +-$`), BeEmpty()))
 	stdout, _, _ = run(t, server(t), "shops", "-o", "wide")
 	g.Expect(stdout).To(MatchRegexp(`(?m)^flowers +Failing +ChildFailed +24h +3m +shops +Job "flowers-setup": BackoffLimitExceeded`))
@@ -206,7 +206,7 @@ func TestGetOfWhoMayNotList(t *testing.T) {
 	}{
 		"a box":                 {[]string{"boxes", "shops"}, lists, 0, "NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4       2         shops-1    24h\n", ""},
 		"two boxes":             {[]string{"boxes", "shops", "pages"}, lists, 0, boxesTable, ""},
-		"a box without health":  {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/crdhealths/shops"}), 0, "NAME    KIND   STATE     SETTLED   FAILING   REVISION   AGE\nshops   Shop   Unknown   0/0       0         -          24h\n", "How boxes fare is not known: reading CRDHealth \"shops\": no right\n"},
+		"a box without health":  {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/crdhealths/shops"}), 0, "NAME    KIND   STATE     SETTLED   FAILING   REVISION   AGE\nshops   Shop   Unknown   -         -         -          24h\n", "How boxes fare is not known: reading CRDHealth \"shops\": no right\n"},
 		"no box":                {[]string{"boxes", "shop"}, lists, exit.No, "", "error: OperatorBox \"shop\" not found\n"},
 		"a box that is refused": {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/operatorboxes/shops"}), exit.No, "", "error: reading OperatorBox \"shops\": no right\n"},
 		"all boxes":             {nil, lists, exit.No, "", "error: listing objects of kind CRDHealth: no right\n"},

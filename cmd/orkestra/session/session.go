@@ -192,7 +192,11 @@ func (i *Inspector) Resolve(kind, name string) (inspect.Target, error) {
 		found, err = i.session.mapper.KindFor(short.WithVersion(""))
 	}
 	if meta.IsNoMatchError(err) {
-		return inspect.Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, suggest.DidYouMean(strings.ToLower(short.Resource), served(boxes)))
+		of, hint := served(boxes), ": an OperatorBox has that kind, but its CRD is not in the cluster"
+		if !slices.Contains(of, strings.ToLower(kind)) {
+			hint = suggest.DidYouMean(strings.ToLower(short.Resource), of)
+		}
+		return inspect.Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, hint)
 	}
 	if err != nil {
 		return inspect.Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)

@@ -96,6 +96,26 @@ func TestKindsAreResolvedAsKubectlDoes(t *testing.T) {
 	}
 }
 
+// A box may be there before its CRD.
+func TestAKindWhoseCRDIsNotThere(t *testing.T) {
+	add := func(s *shared.APIServer) {
+		box := find(s, "OperatorBox").DeepCopy()
+		box.SetName("wombat")
+		box.Object["spec"] = map[string]any{"crd": map[string]any{"name": "wombats.example.com"}}
+		box.Object["status"] = map[string]any{}
+		s.Objects = append(s.Objects, box)
+	}
+	for kind, want := range map[string]string{
+		"wombats": `the server doesn't have a resource type "wombats": an OperatorBox has that kind, but its CRD is not in the cluster`,
+		"wombat":  `the server doesn't have a resource type "wombat", did you mean "wombats"?`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			_, err := inspector(t, add).Resolve(kind, "a")
+			NewWithT(t).Expect(err).To(MatchError(want))
+		})
+	}
+}
+
 // The Lease says whether a manager is at work.
 func TestManagers(t *testing.T) {
 	lease := func(fields ...any) func(*shared.APIServer) {

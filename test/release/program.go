@@ -21,7 +21,7 @@ func (o options) compile(ctx context.Context, command string, p platform) (strin
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", binary, "./cmd/"+command)
 	build.Dir = o.root
 	// The settings of the machine that change a binary are those of Go's defaults; a workspace would replace modules.
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOFLAGS=")
 	if _, err := output(build); err != nil {
 		return "", fmt.Errorf("building %s for %s: %w", command, p, err)
 	}

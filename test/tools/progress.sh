@@ -6,10 +6,11 @@ set -eu -o pipefail
 go=$1
 shift
 package=${*: -1}
+# GOGC: compilers end soon, and collect their garbage late.
 # Listing what the package is made of downloads it: until then nobody knows how much that is. Go's own packages are compiled meanwhile; what is wrong
 # with them the build says.
 echo "  downloading" >&2
-"$go" build std 2>/dev/null &
+GOGC=400 "$go" build std 2>/dev/null &
 total=$("$go" list -deps "$package" | wc -l)
 wait $! || true
 began=$SECONDS built=0 told=0 open=
@@ -20,7 +21,7 @@ show() {
 	text=$(printf '  %d of %d packages in %d:%02d, about %d:%02d to go' "$built" "$total" $((spent / 60)) $((spent % 60)) $((left / 60)) $((left % 60)))
 	if [ -t 2 ]; then printf '\r%s ' "$text" >&2; open=yes; else printf '%s\n' "$text" >&2; fi
 }
-"$go" build -v "$@" 2>&1 | {
+GOGC=400 "$go" build -v "$@" 2>&1 | {
 	while IFS= read -r line; do
 		# A package is a path without spaces. Errors begin with #, and downloads with go:.
 		if [[ $line =~ ^[[:alnum:]._~/+-]+$ ]]; then

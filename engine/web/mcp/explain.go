@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/web/api"
 )
 
@@ -50,7 +49,7 @@ func explained(of *api.Resource, c api.Condition) *explanation {
 
 // isSettled says whether a declaration is as it should be, by its state as orkestra status has it.
 func isSettled(state string) bool {
-	return slices.Contains([]overview.State{overview.StateReady, overview.StateCompleted, overview.StateOff}, overview.State(state))
+	return slices.Contains([]string{"Ready", "Completed", "Off"}, state)
 }
 
 func typesOf(conditions []api.Condition) string {

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Rows is the answer to GET /api/v1/boxes/{box}/resources: one page of them.
 //
@@ -140,6 +143,11 @@ type Declaration struct {
 	Gate Gate `json:"gate"`
 	// YAML of the child without managed fields. What a Secret holds is masked.
 	YAML string `json:"yaml,omitempty"`
+}
+
+// Settled says whether the declaration is as it should be: its child is ready, its Job has completed, or the resource has not asked for it.
+func (d Declaration) Settled() bool {
+	return slices.Contains([]string{"Ready", "Completed", "Off"}, d.State)
 }
 
 // Gate is what the conditions of a declaration say.

@@ -39,17 +39,12 @@ func (t tools) explain(ctx context.Context, in conditionArgument) (*explanation,
 func explained(of *api.Resource, c api.Condition) *explanation {
 	out := &explanation{Headline: of.Headline, Condition: c, Cause: of.Cause, Notes: of.Notes}
 	for _, d := range of.Declarations {
-		if !isSettled(d.State) {
+		if !d.Settled() {
 			d.YAML = "" // get_resource has it
 			out.Declarations = append(out.Declarations, d)
 		}
 	}
 	return out
-}
-
-// isSettled says whether a declaration is as it should be, by its state as orkestra status has it.
-func isSettled(state string) bool {
-	return slices.Contains([]string{"Ready", "Completed", "Off"}, state)
 }
 
 func typesOf(conditions []api.Condition) string {

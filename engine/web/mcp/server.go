@@ -255,9 +255,9 @@ func shortened(of *api.Resource) *api.Resource {
 
 func compareSettled(a, b api.Declaration) int {
 	switch {
-	case isSettled(a.State) == isSettled(b.State):
+	case a.Settled() == b.Settled():
 		return 0
-	case isSettled(a.State):
+	case a.Settled():
 		return 1
 	default:
 		return -1

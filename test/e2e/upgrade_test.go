@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -21,14 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/history"
 )
-
-// previous is the commit that is upgraded from. It moves on with every release.
-const previous = "ca4f0d2b3d6338a6e0422c49984545c8e5e0fa51"
-
-// requireUpgrade is set where the history of the repository is there for certain, such as in CI: then a missing commit is a
-// failure, and no reason to skip.
-const requireUpgrade = "ORKESTRA_REQUIRE_UPGRADE"
 
 // former is a box with much that a later version could see otherwise: values drawn once, fields set once, Jobs that are done,
 // children without an owner, lists and maps that are empty.
@@ -206,19 +199,10 @@ var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 const rollsOutToo = `  deployments: [{image: busybox}]
 `
 
-// formerBuild takes the sources of the previous version from the repository's history.
+// formerBuild takes the sources of the first release from the repository's history.
 func formerBuild() *build {
 	GinkgoHelper()
-	root := filepath.Join("..", "..")
-	if err := run(root, "git", "cat-file", "-e", previous+"^{commit}"); err != nil {
-		Expect(os.Getenv(requireUpgrade)).To(BeEmpty(), "%s demands the history of the repository: %v", requireUpgrade, err)
-		Skip("the commit " + previous + " is not in this clone: " + err.Error())
-	}
-	dir := GinkgoT().TempDir()
-	archive := filepath.Join(dir, "source.tar")
-	Expect(run(root, "git", "archive", "--output", archive, previous)).To(Succeed())
-	Expect(run(dir, "tar", "-xf", archive)).To(Succeed())
-	b := &build{source: dir}
+	b := &build{source: history.Sources(GinkgoTB(), filepath.Join("..", ".."), history.First)}
 	DeferCleanup(b.remove)
 	return b
 }

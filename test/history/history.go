@@ -15,7 +15,7 @@ const First = "ca4f0d2b3d6338a6e0422c49984545c8e5e0fa51"
 const require = "ORKESTRA_REQUIRE_UPGRADE"
 
 // Sources gives a folder with the tree of a commit, and skips the test where the clone does not have it. root is the folder of the repository.
-func Sources(t *testing.T, root, commit string) string {
+func Sources(t testing.TB, root, commit string) string {
 	t.Helper()
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "source.tar")

@@ -367,9 +367,6 @@ $(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
 $(BIN)/enumgen: test/tools/go.mod $(call gofiles,test/tools/enumgen)
 	cd test/tools && $(GO) build -o ../../$@ ./enumgen
 
-$(BIN)/krewgen: test/tools/go.mod $(call gofiles,test/tools/krewgen)
-	cd test/tools && $(GO) build -o ../../$@ ./krewgen
-
 $(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen test/tools/gotypes)
 	cd test/tools && $(GO) build -o ../../$@ ./protogen
 
@@ -396,16 +393,6 @@ site-serve: $(BIN)/site ## Show that website on this machine, at SITE_PORT, unti
 	exec $(BIN)/site -serve $(SITE_PORT)
 
 # The platforms of the kubectl plugin, and the address below which its archives will be.
-KREW_PLATFORMS ?= darwin/amd64 darwin/arm64 linux/amd64 linux/arm64 windows/amd64
-KREW_URL       ?= https://github.com/orkspace/orkestra/releases/download/$(VERSION)
-
-.PHONY: krew
-krew: $(BIN)/krewgen ## Build the kubectl plugin for all platforms, and the manifest by which krew installs it, into dist; needs VERSION=v1.2.3.
-	@for platform in $(KREW_PLATFORMS); do \
-		echo "==> $$platform"; CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} \
-		$(GO) build -ldflags '$(PRODUCT_LDFLAGS)' -o "dist/build/$$platform/kubectl-orkestra" ./cmd/orkestra || exit 1; done
-	$(BIN)/krewgen -version '$(VERSION)' -url '$(KREW_URL)' $(foreach p,$(KREW_PLATFORMS),$(p)=dist/build/$(p)/kubectl-orkestra)
-
 .PHONY: image
 image: ## Build the images, without and with providers, for all platforms; needs docker with buildx.
 	docker buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
@@ -419,12 +406,14 @@ image: ## Build the images, without and with providers, for all platforms; needs
 BASE  ?=
 # The release before, with which this one is compared: the last tag before this commit, unless told.
 SINCE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null)
+# Where the files of releases are, each in a folder with the name of its version: krew is told.
+DOWNLOADS ?= https://github.com/orkspace/orkestra/releases/download
 # Platforms of the archives, with commas between.
 ARCHIVES ?= darwin/amd64,darwin/arm64,linux/amd64,linux/arm64,windows/amd64,windows/arm64
 
 .PHONY: dist
 dist: $(BIN)/release $(BIN)/helm $(BIN)/orkestra-cluster ## Write everything that a release has into dist/, from a clean checkout; needs VERSION=v1.2.3 and BASE=IMAGE@sha256:….
-	$(BIN)/release build -version '$(VERSION)' -base '$(BASE)' -repository '$(patsubst %/,%,$(dir $(IMAGE)))' -since '$(SINCE)' -images '$(PLATFORMS)' -archives '$(ARCHIVES)'
+	$(BIN)/release build -version '$(VERSION)' -base '$(BASE)' -repository '$(patsubst %/,%,$(dir $(IMAGE)))' -since '$(SINCE)' -downloads '$(DOWNLOADS)' -images '$(PLATFORMS)' -archives '$(ARCHIVES)'
 
 .PHONY: dist-push
 dist-push: $(BIN)/release ## Push images, SBOMs and chart of dist/ to the registry of IMAGE.

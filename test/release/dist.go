@@ -23,6 +23,8 @@ import (
 // options say what is built, and from what.
 type options struct {
 	root, out, version, repository, base, helm, kubectl, since string
+	// downloads is where the files of releases are, each in a folder with the name of its version.
+	downloads string
 
 	images, archives []platform
 	source           source
@@ -62,6 +64,9 @@ func (o options) run(ctx context.Context) error {
 		if err := o.archive(ctx, p); err != nil {
 			return err
 		}
+	}
+	if err := o.krew(); err != nil {
+		return err
 	}
 	store, err := layout.Write(filepath.Join(o.out, "oci"), empty.Index)
 	if err != nil {
@@ -107,6 +112,14 @@ func (o options) write(name string, content []byte) error {
 	return nil
 }
 
+func (o options) archiveName(p platform) string {
+	format := "orkestra_%s_%s_%s.tar.gz"
+	if p.os == windows {
+		format = "orkestra_%s_%s_%s.zip"
+	}
+	return fmt.Sprintf(format, o.chartVersion(), p.os, p.arch)
+}
+
 // archive packs the command line for a platform, with its SBOM beside it.
 func (o options) archive(ctx context.Context, p platform) error {
 	binary, err := o.compile(ctx, "orkestra", p)
@@ -121,15 +134,15 @@ func (o options) archive(ctx context.Context, p platform) error {
 	if err != nil {
 		return fmt.Errorf("reading the license: %w", err)
 	}
-	pack, suffix := tarGzip, ".tar.gz"
-	if p.os == "windows" {
-		pack, suffix = zipOf, ".zip"
+	pack := tarGzip
+	if p.os == windows {
+		pack = zipOf
 	}
 	packed, err := pack([]file{{name: "LICENSE", content: license, mode: 0o644}, {name: filepath.Base(binary), content: program, mode: 0o755}}, o.source.time)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("orkestra_%s_%s_%s%s", o.chartVersion(), p.os, p.arch, suffix)
+	name := o.archiveName(p)
 	if err := o.write(name, packed); err != nil {
 		return err
 	}

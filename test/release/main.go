@@ -54,6 +54,7 @@ func build(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&o.out, "out", "dist", "the `folder` to write to; what is in it is deleted")
 	flags.StringVar(&o.version, "version", "", "the version, such as v1.2.3")
 	flags.StringVar(&o.repository, "repository", "ghcr.io/orkspace", "where the images will be")
+	flags.StringVar(&o.downloads, "downloads", "https://github.com/orkspace/orkestra/releases/download", "the `address` of the folder with a folder for each release, which krew is told")
 	flags.StringVar(&o.base, "base", "", "what the images are built on: an image by digest, or a `folder` with an OCI layout")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "the `file` with Helm")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/orkestra-cluster kubectl", "the `command` with kustomize")
@@ -120,10 +121,20 @@ type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
 
+const windows = "windows"
+
+// suffix is what the name of a program ends with.
+func (p platform) suffix() string {
+	if p.os == windows {
+		return ".exe"
+	}
+	return ""
+}
+
 // known are the platforms that the command line is for.
 func known(p platform) bool {
 	switch p.os {
-	case "linux", "darwin", "windows":
+	case "linux", "darwin", windows:
 		return p.arch == "amd64" || p.arch == "arm64"
 	}
 	return false

@@ -13,10 +13,7 @@ const versionPackage = "github.com/orkspace/orkestra/cmd/orkestra/version"
 
 // compile builds a command of cmd/ for a platform, and gives the path of the binary.
 func (o options) compile(ctx context.Context, command string, p platform) (string, error) {
-	binary := filepath.Join(o.work, p.os+"_"+p.arch, command)
-	if p.os == "windows" {
-		binary += ".exe"
-	}
+	binary := filepath.Join(o.work, p.os+"_"+p.arch, command+p.suffix())
 	flags := fmt.Sprintf("-s -w -X %[1]s.number=%[2]s -X %[1]s.commit=%[3]s", versionPackage, o.version, o.source.commit)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", binary, "./cmd/"+command)
 	build.Dir = o.root

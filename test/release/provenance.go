@@ -56,7 +56,7 @@ func (o options) provenance(base *baseImage, released map[string]string) error {
 	slices.SortFunc(s.Subject, func(a, b subject) int { return strings.Compare(a.Name, b.Name) })
 	definition := &s.Predicate.BuildDefinition
 	definition.BuildType = buildType
-	definition.ExternalParameters = map[string]any{"version": o.version, "repository": o.repository, "images": texts(o.images), "archives": texts(o.archives)}
+	definition.ExternalParameters = map[string]any{"version": o.version, "repository": o.repository, "downloads": o.downloads, "images": texts(o.images), "archives": texts(o.archives)}
 	definition.InternalParameters = map[string]any{"go": runtime.Version()}
 	definition.ResolvedDependencies = []subject{
 		{URI: "git+https://github.com/orkspace/orkestra", Digest: map[string]string{"gitCommit": o.source.commit}},

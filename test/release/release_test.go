@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -61,7 +64,7 @@ func tree(t *testing.T) string {
 func released(t *testing.T, root, base string) options {
 	t.Helper()
 	o := options{
-		root: root, out: filepath.Join(t.TempDir(), "dist"), version: version, repository: "registry.example.com/team", base: base, helm: filepath.Join(repo, "bin/helm"), kubectl: filepath.Join(repo, "bin/orkestra-cluster") + " kubectl",
+		root: root, out: filepath.Join(t.TempDir(), "dist"), version: version, repository: "registry.example.com/team", downloads: "https://example.com/downloads", base: base, helm: filepath.Join(repo, "bin/helm"), kubectl: filepath.Join(repo, "bin/orkestra-cluster") + " kubectl",
 		images: []platform{host}, archives: []platform{host, {"windows", "amd64"}}, source: source{commit: commit, time: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)},
 	}
 	try(t, o.run(t.Context()))
@@ -126,6 +129,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("the archive for Windows has %d files", len(zipped.File))
 		}
 	})
+	t.Run("krew", func(t *testing.T) { installsByKrew(t, o) })
 	t.Run("chart", func(t *testing.T) { pulledChart(t, o, repository) })
 	t.Run("manifests", func(t *testing.T) {
 		text := string(read(t, filepath.Join(o.out, "install.yaml")))
@@ -141,6 +145,31 @@ func TestReleases(t *testing.T) {
 		}
 	})
 	t.Run("provenance", func(t *testing.T) { provenanceNames(t, o, sums, said.String()) })
+}
+
+// installsByKrew says whether the manifest for krew has what krew demands, and leads to the archives.
+func installsByKrew(t *testing.T, o options) {
+	t.Helper()
+	var plugin struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			Version, Homepage, ShortDescription, Description, Caveats string
+			Platforms                                                 []pluginPlatform
+		}
+	}
+	text := read(t, filepath.Join(o.out, "orkestra.yaml"))
+	try(t, yaml.UnmarshalStrict(text, &plugin))
+	if p := plugin.Spec; plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || plugin.Metadata.Name != "orkestra" || p.Version != version ||
+		p.Homepage == "" || p.ShortDescription == "" || len(p.ShortDescription) > 50 || p.Description == "" || len(p.Platforms) != 2 {
+		t.Fatalf("krew would not take\n%s", text)
+	}
+	for n, wanted := range []struct{ os, file, bin string }{{"linux", "orkestra_1.2.3_linux_" + host.arch + ".tar.gz", "orkestra"}, {"windows", "orkestra_1.2.3_windows_amd64.zip", "orkestra.exe"}} {
+		sum := sha256.Sum256(read(t, filepath.Join(o.out, wanted.file)))
+		if got := plugin.Spec.Platforms[n]; got.URI != "https://example.com/downloads/v1.2.3/"+wanted.file || got.SHA256 != hex.EncodeToString(sum[:]) || got.Bin != wanted.bin || got.Selector.MatchLabels["os"] != wanted.os {
+			t.Errorf("the manifest has %+v, wanted %+v, whose sum is %x", got, wanted, sum)
+		}
+	}
 }
 
 // pulledImage is what a user of the registry gets.

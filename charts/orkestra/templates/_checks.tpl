@@ -62,7 +62,7 @@ values.schema.json. */}}
 {{- end -}}
 
 {{- /* The flags on which other objects of the chart rely, or that values set, and these values. Flags that may come more than once are not among
-them. */}}
+them, unless the chart makes something of each. */}}
 {{- define "orkestra.checks.flags" -}}
 {{- dict
   "leader-elect" "leaderElection.enabled"
@@ -78,6 +78,14 @@ them. */}}
   "max-concurrent-reconciles" "maxConcurrentReconciles"
   "log-level" "logLevel"
   "log-format" "logFormat"
+  "kube-api-qps" "kubeAPI.qps"
+  "kube-api-burst" "kubeAPI.burst"
+  "box-namespaces" "trust.boxNamespaces"
+  "require-service-account" "trust.requireServiceAccount"
+  "web-mcp" "web.mcp.enabled"
+  "web-mcp-allow-actions" "web.mcp.allowActions"
+  "tracing-ratio" "tracing.ratio"
+  "pprof-bind-address" "pprof.bindAddress"
   | toJson -}}
 {{- end -}}
 
@@ -212,7 +220,7 @@ them. */}}
 {{- $found := list -}}
 {{- $v := .Values -}}
 {{- $taken := dict -}}
-{{- range $name, $port := dict "metrics.port" (ternary $v.metrics.port 0 $v.metrics.enabled) "web.port" (ternary $v.web.port 0 $v.web.enabled) "healthProbe.port" $v.healthProbe.port -}}
+{{- range $name, $port := dict "metrics.port" (ternary $v.metrics.port 0 $v.metrics.enabled) "web.port" (ternary $v.web.port 0 $v.web.enabled) "healthProbe.port" $v.healthProbe.port "pprof.bindAddress" (regexFind "[0-9]*$" $v.pprof.bindAddress | int) -}}
 {{- $key := int $port | toString -}}
 {{- if and (ne $key "0") (hasKey $taken $key) -}}
 {{- $found = append $found (printf "%s and %s are both %s: one process can't listen twice at a port; choose another for one of them" (get $taken $key) $name $key) -}}

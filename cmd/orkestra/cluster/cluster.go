@@ -4,7 +4,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -73,7 +72,11 @@ func (f Flags) Config() (*rest.Config, error) {
 	config, err := f.load().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		// Said in client-go's words, it names a variable that nobody uses any more.
-		return nil, errors.New("finding the API server: there is no kubeconfig, and this is no Pod: name one by --kubeconfig or KUBECONFIG, or write ~/.kube/config")
+		named := "there is no kubeconfig, and this is no Pod"
+		if file := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); file != "" {
+			named = fmt.Sprintf("KUBECONFIG is %q, where no cluster is named", file)
+		}
+		return nil, fmt.Errorf("finding the API server: %s: name a kubeconfig by --kubeconfig or KUBECONFIG, or write ~/.kube/config", named)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)

@@ -34,7 +34,7 @@ func Failure(err error) error {
 // Run runs the command that the arguments name, prints its error, and gives the code.
 func Run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:
 		return 0
@@ -46,6 +46,6 @@ func Run(ctx context.Context, root *cobra.Command, args []string) int {
 	if _, failed := errors.AsType[*failure](err); failed {
 		return No
 	}
-	root.PrintErrf("See '%s --help'.\n", root.CommandPath())
+	root.PrintErrf("See '%s --help'.\n", command.CommandPath())
 	return Usage
 }

@@ -37,6 +37,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Help is that of the command that was used wrongly.
+func TestHelpIsThatOfTheCommand(t *testing.T) {
+	g := NewWithT(t)
+	var notes bytes.Buffer
+	root := &cobra.Command{Use: "orkestra", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(&cobra.Command{Use: "wait", RunE: func(*cobra.Command, []string) error { return nil }})
+	root.SetErr(&notes)
+	g.Expect(Run(t.Context(), root, []string{"wait", "--x"})).To(Equal(Usage))
+	g.Expect(notes.String()).To(Equal("error: unknown flag: --x\nSee 'orkestra wait --help'.\n"))
+	notes.Reset()
+	g.Expect(Run(t.Context(), root, []string{"wiat"})).To(Equal(Usage))
+	g.Expect(notes.String()).To(HaveSuffix("See 'orkestra --help'.\n"))
+}
+
 // What failed can be asked for its cause.
 func TestFailureIsItsCause(t *testing.T) {
 	cause := errors.New("no answer")

@@ -78,9 +78,9 @@ func boxLine(box *v1alpha1.OperatorBox, health *v1alpha1.CRDHealth, gone bool) l
 const stateDeleted api.State = "Deleted"
 
 func (*boxes) header(wide bool) []string {
-	header := []string{"NAME", "KIND", "STATE", "SETTLED", "FAILING", "REVISION", "AGE"}
+	header := []string{"NAME", "KIND", "STATE", "REASON", "SETTLED", "FAILING", "REVISION", "AGE"}
 	if wide {
-		header = append(header, "CRD", "WORKERS", "QUEUE", "LAST RECONCILE", "REASON", "MESSAGE")
+		header = append(header, "CRD", "WORKERS", "QUEUE", "LAST RECONCILE", "MESSAGE")
 	}
 	return header
 }
@@ -91,7 +91,7 @@ func boxCells(b api.Box, now time.Time, wide bool) []string {
 		settled, failing = "-", "-" // a box that has not run yet has not counted any
 	}
 	cells := []string{
-		b.Name, cmp.Or(b.Kind, "-"), string(b.State), settled, failing,
+		b.Name, cmp.Or(b.Kind, "-"), string(b.State), cmp.Or(b.Reason, "-"), settled, failing,
 		cmp.Or(b.Revision, "-"), duration.HumanDuration(now.Sub(b.Created)),
 	}
 	if wide {
@@ -99,7 +99,7 @@ func boxCells(b api.Box, now time.Time, wide bool) []string {
 		if b.LastReconcile != nil {
 			last = duration.HumanDuration(now.Sub(*b.LastReconcile))
 		}
-		cells = append(cells, cmp.Or(b.CRD, "-"), strconv.Itoa(int(b.Workers)), strconv.Itoa(int(b.QueueDepth)), last, cmp.Or(b.Reason, "-"), b.Message)
+		cells = append(cells, cmp.Or(b.CRD, "-"), strconv.Itoa(int(b.Workers)), strconv.Itoa(int(b.QueueDepth)), last, b.Message)
 	}
 	return cells
 }

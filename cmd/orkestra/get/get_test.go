@@ -52,9 +52,9 @@ func run(t *testing.T, s *shared.APIServer, args ...string) (stdout, stderr stri
 	return shared.Run(t, NewCommand(clock), "", append([]string{"get", "--kubeconfig", s.Start(t)}, args...)...)
 }
 
-const boxesTable = `NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE
-pages   -      Unknown    -         -         -          5s
-shops   Shop   Degraded   1/4       2         shops-1    24h
+const boxesTable = `NAME    KIND   STATE      REASON        SETTLED   FAILING   REVISION   AGE
+pages   -      Unknown    CRDNotFound   -         -         -          5s
+shops   Shop   Degraded   -             1/4       2         shops-1    24h
 `
 
 func TestGet(t *testing.T) {
@@ -68,7 +68,7 @@ func TestGet(t *testing.T) {
 		"boxes, by nothing":         {stdout: boxesTable},
 		"boxes":                     {args: []string{"boxes"}, stdout: boxesTable},
 		"boxes, by their kind":      {args: []string{"obox"}, stdout: boxesTable},
-		"a box":                     {args: []string{"box", "shops"}, stdout: "NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4       2         shops-1    24h\n"},
+		"a box":                     {args: []string{"box", "shops"}, stdout: "NAME    KIND   STATE      REASON   SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   -        1/4       2         shops-1    24h\n"},
 		"a box that is not there":   {args: []string{"boxes/shop"}, code: exit.No, stderr: "error: OperatorBox \"shop\" not found, did you mean \"shops\"?\n"},
 		"resources":                 {args: []string{"shops"}, stdout: "NAME      STATE     REASON        SINCE   AGE\n" + flowers},
 		"a resource":                {args: []string{"shop/flowers"}, stdout: "NAME      STATE     REASON        SINCE   AGE\n" + flowers},
@@ -119,9 +119,9 @@ func TestGetWide(t *testing.T) {
 	stdout, _, code := run(t, server(t), "-o", "wide")
 	g.Expect(code).To(BeZero())
 	g.Expect(strings.Split(stdout, "\n")).To(HaveExactElements(
-		MatchRegexp(`^NAME +KIND +STATE +SETTLED +FAILING +REVISION +AGE +CRD +WORKERS +QUEUE +LAST RECONCILE +REASON +MESSAGE$`),
-		MatchRegexp(`^pages +- +Unknown +- +- +- +5s +pages.demo.example.com +0 +0 +- +CRDNotFound +there is no such CRD$`),
-		MatchRegexp(`^shops +Shop +Degraded +1/4 +2 +shops-1 +24h +shops.demo.example.com +3 +1 +5s +-$`), BeEmpty()))
+		MatchRegexp(`^NAME +KIND +STATE +REASON +SETTLED +FAILING +REVISION +AGE +CRD +WORKERS +QUEUE +LAST RECONCILE +MESSAGE$`),
+		MatchRegexp(`^pages +- +Unknown +CRDNotFound +- +- +- +5s +pages.demo.example.com +0 +0 +- +there is no such CRD$`),
+		MatchRegexp(`^shops +Shop +Degraded +- +1/4 +2 +shops-1 +24h +shops.demo.example.com +3 +1 +5s$`), BeEmpty()))
 	stdout, _, _ = run(t, server(t), "shops", "-o", "wide")
 	g.Expect(stdout).To(MatchRegexp(`(?m)^flowers +Failing +ChildFailed +24h +3m +shops +Job "flowers-setup": BackoffLimitExceeded`))
 }
@@ -204,9 +204,9 @@ func TestGetOfWhoMayNotList(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"a box":                 {[]string{"boxes", "shops"}, lists, 0, "NAME    KIND   STATE      SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   1/4       2         shops-1    24h\n", ""},
+		"a box":                 {[]string{"boxes", "shops"}, lists, 0, "NAME    KIND   STATE      REASON   SETTLED   FAILING   REVISION   AGE\nshops   Shop   Degraded   -        1/4       2         shops-1    24h\n", ""},
 		"two boxes":             {[]string{"boxes", "shops", "pages"}, lists, 0, boxesTable, ""},
-		"a box without health":  {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/crdhealths/shops"}), 0, "NAME    KIND   STATE     SETTLED   FAILING   REVISION   AGE\nshops   Shop   Unknown   -         -         -          24h\n", "How boxes fare is not known: reading CRDHealth \"shops\": no right\n"},
+		"a box without health":  {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/crdhealths/shops"}), 0, "NAME    KIND   STATE     REASON   SETTLED   FAILING   REVISION   AGE\nshops   Shop   Unknown   -        -         -         -          24h\n", "How boxes fare is not known: reading CRDHealth \"shops\": no right\n"},
 		"no box":                {[]string{"boxes", "shop"}, lists, exit.No, "", "error: OperatorBox \"shop\" not found\n"},
 		"a box that is refused": {[]string{"boxes", "shops"}, slices.Concat(lists, []string{"/operatorboxes/shops"}), exit.No, "", "error: reading OperatorBox \"shops\": no right\n"},
 		"all boxes":             {nil, lists, exit.No, "", "error: listing objects of kind CRDHealth: no right\n"},
@@ -249,18 +249,18 @@ func TestChangesArePrintedOnce(t *testing.T) {
 	g.Expect(out.String()).To(BeEmpty(), "the box is not known yet")
 	put(box, false)
 	put(box, false)
-	g.Expect(out.String()).To(Equal("shops   Shop   Degraded   1/4   2   shops-1   24h\n"))
+	g.Expect(out.String()).To(Equal("shops   Shop   Degraded   -   1/4   2   shops-1   24h\n"))
 	out.Reset()
 	healed := health.DeepCopy()
 	healed.Object["status"].(map[string]any)["state"] = "Healthy"
 	put(healed, false)
 	healed.Object["status"].(map[string]any)["successCount"] = int64(9)
 	put(healed, false)
-	g.Expect(out.String()).To(Equal("shops   Shop   Healthy    1/4   2   shops-1   24h\n"), "a counter that is not shown is no change")
+	g.Expect(out.String()).To(Equal("shops   Shop   Healthy    -   1/4   2   shops-1   24h\n"), "a counter that is not shown is no change")
 	out.Reset()
 	put(box, true)
 	put(box, true)
-	g.Expect(out.String()).To(Equal("shops   Shop   Deleted    1/4   2   shops-1   24h\n"))
+	g.Expect(out.String()).To(Equal("shops   Shop   Deleted    -   1/4   2   shops-1   24h\n"))
 	out.Reset()
 	put(box, false)
 	g.Expect(out.String()).To(HavePrefix("shops   Shop   Healthy"), "it was made again")

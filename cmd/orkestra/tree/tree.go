@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
@@ -136,7 +137,7 @@ func (f *flags) ask(ctx context.Context, kind, name string) (*answer, error) {
 		resources, err := i.Resources(ctx, &boxes[n], f.Namespace)
 		if err != nil {
 			a.incomplete = true
-			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known (-n asks for one namespace): %v", boxes[n].Name, err))
+			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known%s: %v", boxes[n].Name, narrower(err), err))
 		}
 		for _, r := range resources {
 			box.Children = append(box.Children, g.resource(ctx, r))
@@ -155,4 +156,12 @@ func prefixed(r *inspect.Resource) []string {
 		out = append(out, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, note))
 	}
 	return out
+}
+
+// narrower says what may help whom the cluster tells nothing of all namespaces.
+func narrower(err error) string {
+	if apierrors.IsForbidden(err) {
+		return " (-n asks for one namespace)"
+	}
+	return ""
 }

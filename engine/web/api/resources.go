@@ -57,7 +57,7 @@ type Row struct {
 	// State of the resource.
 	State State `json:"state"`
 	// CountsAs is the state as which the health of its box counts it, where that is another one: of resources that are rolled back, paused or
-	// deleted. A filter by state finds it by both.
+	// deleted, or whose spec has changed since their status was written. A filter by state finds it by both.
 	CountsAs State `json:"countsAs,omitempty"`
 	// Reason and Message are those of the condition that says so.
 	Reason  string `json:"reason,omitempty"`

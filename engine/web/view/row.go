@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +28,7 @@ func countsAs(conditions []metav1.Condition, state api.State) api.State {
 	switch {
 	case state == api.RolledBack:
 		return api.Failing
-	case state != api.Deleting && state != api.Paused || ready == nil:
+	case ready == nil || state != api.Deleting && state != api.Paused && (state != api.Waiting || waiting):
 		return state
 	case failing(ready, waiting):
 		return api.Failing
@@ -76,12 +78,25 @@ func rowOf(resource *unstructured.Unstructured) api.Row {
 		return say(api.Failing, ready)
 	case waiting:
 		return say(api.Waiting, reconciling)
+	case ready.Status == metav1.ConditionTrue && outdated(resource, ready):
+		row.State, row.Reason, row.Message = api.Waiting, reasonOutdated, "its status is that of an older generation of its spec"
+		return row
 	case ready.Status == metav1.ConditionTrue:
 		row.State, row.Since = api.Ready, timeOf(&ready.LastTransitionTime)
 		return row
 	default:
 		return say(api.Unknown, ready)
 	}
+}
+
+// reasonOutdated is that of a resource whose spec has changed since its status was written, as orkestra status has it.
+const reasonOutdated = "Outdated"
+
+// outdated says whether a condition is about an older generation than there is; a condition that names none, of a status that names none, is not.
+func outdated(resource *unstructured.Unstructured, c *metav1.Condition) bool {
+	seen, _, _ := unstructured.NestedInt64(resource.Object, "status", "observedGeneration") // another type is as good as none
+	seen = cmp.Or(c.ObservedGeneration, seen)
+	return seen > 0 && seen < resource.GetGeneration()
 }
 
 // ResourceConditions are those of a resource's status; none where it has none that can be read.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -19,7 +20,9 @@ import (
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
-	NewWithT(t).Expect(yaml.Unmarshal([]byte(text), &obj.Object)).To(Succeed())
+	asJSON, err := yaml.YAMLToJSON([]byte(text))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(utiljson.Unmarshal(asJSON, &obj.Object)).To(Succeed()) // whole numbers as in a cache
 	return obj
 }
 
@@ -33,6 +36,9 @@ func TestStateOfAResource(t *testing.T) {
 		reason, message      string
 	}{
 		"ready":                    {``, ready, api.Ready, "", ""},
+		"ready, of a former spec":  {`generation: 2`, `{type: Ready, status: "True", observedGeneration: 1}`, api.Waiting, "Outdated", "its status is that of an older generation of its spec"},
+		"ready, of this spec":      {`generation: 2`, `{type: Ready, status: "True", observedGeneration: 2}`, api.Ready, "", ""},
+		"failing, of a former one": {`generation: 2`, `{type: Ready, status: "False", reason: ReconcileError, message: m, observedGeneration: 1}`, api.Failing, "ReconcileError", "m"},
 		"ready, and more to come":  {``, ready + "," + waiting, api.Waiting, "W", "w"},
 		"failing":                  {``, failing, api.Failing, "ReconcileError", "a b"},
 		"failing, and stalled":     {``, failing + `,{type: Stalled, status: "True", reason: TemplateError, message: m}`, api.Failing, "TemplateError", "a b"},
@@ -182,7 +188,8 @@ func TestWhatAResourceCountsAs(t *testing.T) {
 		metadata, conditions string
 		want                 api.State
 	}{
-		"failing": {``, failing, ""}, "waiting": {``, waiting, ""}, "nobody has said": {paused, ``, ""},
+		"ready, of a former spec": {`generation: 2`, `{type: Ready, status: "True", observedGeneration: 1}`, api.Ready},
+		"failing":                 {``, failing, ""}, "waiting": {``, waiting, ""}, "nobody has said": {paused, ``, ""},
 		"paused, and failing": {paused, failing, api.Failing}, "paused, and ready": {paused, `{type: Ready, status: "True"}`, api.Ready},
 		"paused before its first reconcile": {paused, `{type: Ready, status: "False", reason: Paused}`, ""},
 		"deleted, and failing":              {deleted, failing, api.Failing}, "deleted, and under way": {deleted, waiting, api.Waiting}, "rolled back": {back, waiting, api.Failing},

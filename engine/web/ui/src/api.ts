@@ -589,7 +589,7 @@ export interface Tally {
 export interface Row extends Reference {
   /** State of the resource. */
   state: State;
-  /** CountsAs is the state as which the health of its box counts it, where that is another one: of resources that are rolled back, paused or deleted. A filter by state finds it by both. */
+  /** CountsAs is the state as which the health of its box counts it, where that is another one: of resources that are rolled back, paused or deleted, or whose spec has changed since their status was written. A filter by state finds it by both. */
   countsAs?: State;
   /** Reason and Message are those of the condition that says so. */
   reason?: string;

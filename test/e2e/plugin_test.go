@@ -114,7 +114,7 @@ func (w *world) did(ctx context.Context, args, out string) {
 	live := func() map[string]string { return w.get(ctx, Default, "hello").GetAnnotations() }
 	switch args {
 	case "get":
-		Expect(out).To(MatchRegexp(`(?m)^` + w.id + ` +Website +\w+ +\d/1 `))
+		Expect(out).To(MatchRegexp(`(?m)^` + w.id + ` +Website +\w+ +\S+ +\d/1 `))
 	case "get websites -n team-a":
 		Expect(out).To(MatchRegexp(`(?m)^hello +Ready +-`))
 	case "get website/hello -n team-a -o yaml":

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -57,10 +56,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	going, known := live.GetDeletionTimestamp() != nil, ready != nil
 	failed := known && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonReconcileError
-	seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration") // another type is as good as none
-	if known {
-		seen = cmp.Or(ready.ObservedGeneration, seen) // reconcilers of others may write one of them alone
-	}
+	seen := value.SeenGeneration(live, ready)
 	old := seen > 0 && seen < live.GetGeneration()
 	switch {
 	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before

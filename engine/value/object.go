@@ -37,6 +37,16 @@ func Conditions(stored *unstructured.Unstructured) []metav1.Condition {
 	return out
 }
 
+// SeenGeneration is the generation that a condition of an object is about, or its status where the condition names none: reconcilers of others may
+// write one of them alone. 0: neither does, or has another type. A nil condition names none.
+func SeenGeneration(obj *unstructured.Unstructured, c *metav1.Condition) int64 {
+	if c != nil && c.ObservedGeneration != 0 {
+		return c.ObservedGeneration
+	}
+	seen, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration") // another type is as good as none
+	return seen
+}
+
 func conditionOf(fields map[string]any) metav1.Condition {
 	text := func(key string) string {
 		s, _ := fields[key].(string) // another type is as good as none

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/view"
 )
@@ -116,9 +117,6 @@ func conditionOf(obj *unstructured.Unstructured, wanted string) *api.Condition {
 
 // isOfToday says whether a condition speaks of the newest generation, as far as it, or the status, tells of which it does.
 func isOfToday(obj *unstructured.Unstructured, c *api.Condition) bool {
-	of := c.ObservedGeneration
-	if of == 0 {
-		of, _, _ = unstructured.NestedInt64(obj.Object, "status", "observedGeneration") // another type tells nothing
-	}
+	of := value.SeenGeneration(obj, &metav1.Condition{ObservedGeneration: c.ObservedGeneration})
 	return of == 0 || of >= obj.GetGeneration()
 }

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,8 +92,7 @@ const reasonOutdated = "Outdated"
 
 // outdated says whether a condition is about an older generation than there is; a condition that names none, of a status that names none, is not.
 func outdated(resource *unstructured.Unstructured, c *metav1.Condition) bool {
-	seen, _, _ := unstructured.NestedInt64(resource.Object, "status", "observedGeneration") // another type is as good as none
-	seen = cmp.Or(c.ObservedGeneration, seen)
+	seen := value.SeenGeneration(resource, c)
 	return seen > 0 && seen < resource.GetGeneration()
 }
 

@@ -178,7 +178,7 @@ lint: $(BIN)/golangci-lint ## Run the linters; LINT_LIGHT= runs all of them on t
 		echo "golangci-lint run in $$dir"; (cd $$dir && $(CURDIR)/$(BIN)/golangci-lint run $(LINT_LIGHT) ./...) || exit 1; done
 	cd test/tools && $(GO) run ./house -root ../..
 
-LINTED := test/argocd/controllers test/browser test/chart test/gitops test/providers test/release test/rules test/site test/tools
+LINTED := test/argocd/controllers test/bench/peers/crossplane test/browser test/chart test/gitops test/providers test/release test/rules test/site test/tools
 
 .PHONY: house
 house: ## Print the sizes of packages, types and files that `make lint` holds.
@@ -301,6 +301,25 @@ bench: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/baseline ## Run the benchm
 	$(GO) test -run '^$$' -bench 'Table/$(BENCH)' -benchtime 1x -timeout 180m $(TEST_FLAGS) ./test/bench
 
 # The operators that are written by hand, beside which Orkestra is measured.
+# Other tools, as their Go modules are released.
+PEERS := test/bench/peers
+
+.PHONY: bench-peers
+bench-peers: export BENCH_REPORT := $(CURDIR)/$(REPORTS)/bench-peers.md
+bench-peers: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/kro $(BIN)/crossplane $(BIN)/crossplane-function ## Run kro and Crossplane in turns with Orkestra on one control plane, and print one table, which goes to .reports/bench-peers.md, too.
+	cd $(PEERS)/kro && $(GO) mod tidy -diff
+	cd $(PEERS)/crossplane && $(GO) mod tidy -diff
+	$(GO) test -run '^$$' -bench 'Peers' -benchtime 1x -timeout 180m $(TEST_FLAGS) ./test/bench
+
+$(BIN)/kro: $(PEERS)/kro/go.mod $(PEERS)/kro/go.sum
+	cd $(PEERS)/kro && $(BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/kubernetes-sigs/kro/cmd/controller
+
+$(BIN)/crossplane: $(PEERS)/crossplane/go.mod $(PEERS)/crossplane/go.sum
+	cd $(PEERS)/crossplane && $(BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ github.com/crossplane/crossplane/v2/cmd/crossplane
+
+$(BIN)/crossplane-function: $(PEERS)/crossplane/go.mod $(PEERS)/crossplane/go.sum $(wildcard $(PEERS)/crossplane/function/*.go)
+	cd $(PEERS)/crossplane && $(BUILD) -ldflags '-s -w' -o $(CURDIR)/$@ ./function
+
 $(BIN)/baseline: go.mod go.sum $(call gofiles,test/bench/baseline)
 	$(BUILD) -ldflags '-s -w' -o $@ ./test/bench/baseline/manager
 

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -25,8 +24,8 @@ import (
 // more boxes are there when memory is read than were made at once.
 const more = 10
 
-// definingBox brings its CRD, and takes it away with itself.
-const definingBox = `apiVersion: orkestra.orkspace.io/v1alpha1
+// definingHead is a box that brings its CRD, and takes it away with itself, up to its children: its name, group, and kind.
+const definingHead = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
 metadata: {name: %[1]s}
 spec:
@@ -35,7 +34,7 @@ spec:
     definition:
       group: %[2]s
       scope: Namespaced
-      names: {plural: %[1]ss, singular: %[1]s, kind: K%[1]s, listKind: K%[1]sList}
+      names: {plural: %[1]ss, singular: %[1]s, kind: %[3]s, listKind: %[3]sList}
       versions:
       - name: v1
         served: true
@@ -43,7 +42,13 @@ spec:
         subresources: {status: {}}
         schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
   onReconcile:
-    configmaps: [{name: "{{ .metadata.name }}-a", data: {a: b}}, {name: "{{ .metadata.name }}-b", data: {a: b}}, {name: "{{ .metadata.name }}-c", data: {c: d}}]
+    configmaps:
+`
+
+// threeChildren are those of each benchmark, one with a text.
+const threeChildren = `    - {name: "{{ .metadata.name }}-a", data: {host: "{{ .spec.host }}"}}
+    - {name: "{{ .metadata.name }}-b", data: {a: %q}}
+    - {name: "{{ .metadata.name }}-c", data: {c: d}}
 `
 
 const boxGroup = "boxes.example.com"
@@ -54,7 +59,8 @@ var boxKind = v1alpha1.GroupVersion.WithKind("OperatorBox") //nolint:gochecknogl
 // measureBoxes has binaries run boxes that bring their CRDs, in turns.
 func measureBoxes(b *testing.B, t *sheet) {
 	b.Helper()
-	newPlane(b).takeTurns(b, t, inBoxes, []step{
+	p := newPlane(b)
+	p.takeTurns(b, t, inBoxes, p.contenders(b, t), []step{
 		{"empty", false, (*turn).empty}, {"definition", false, (*turn).definition}, {"many", false, (*turn).many},
 	}, func(u *turn) error { return u.noBoxes(u.b) })
 }
@@ -74,11 +80,7 @@ func (u *turn) empty() error {
 // applyDefining makes a box by its name.
 func (p *plane) applyDefining(b *testing.B, name string) error {
 	b.Helper()
-	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(fmt.Appendf(nil, definingBox, name, boxGroup), &obj.Object); err != nil {
-		return err
-	}
-	return p.kube.Create(b.Context(), obj)
+	return p.make(b, boxDefinitions().text(boxGroup, kindOf(name), "b"))
 }
 
 // boxesReady waits until boxes are Ready, which follower tells.
@@ -125,21 +127,23 @@ func (u *turn) definition() error {
 // defined makes one box, and gives the times until it is Ready, and until the first of its resources is. The API server holds the creation
 // of the first resource back until a new CRD is two seconds old; that time is not counted, because nobody can do anything then.
 func (u *turn) defined(kinds dynamic.Interface, name string) (ready, first time.Duration, err error) {
-	boxes, err := u.follow(u.b.Context(), boxKind, named(name), client.InNamespace(""))
+	following, err := u.follow(u.b.Context(), u.defining.kinds[0], named(u.defining.name(boxGroup, kindOf(name))), client.InNamespace(""))
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { boxes.stop() }()
+	defer func() { following.stop() }()
 	began := time.Now()
-	if err := u.applyDefining(u.b, name); err != nil {
+	if err := u.make(u.b, u.defining.text(boxGroup, kindOf(name), "b")); err != nil {
 		return 0, 0, err
 	}
-	if err := boxesReady(boxes, name); err != nil {
+	if err := u.defining.served(following, boxGroup, name); err != nil {
 		return 0, 0, err
 	}
 	ready = time.Since(began)
-	resources := kinds.Resource(schema.GroupVersionResource{Group: boxGroup, Version: "v1", Resource: name + "s"}).Namespace("default")
-	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": boxGroup + "/v1", "kind": "K" + name, "metadata": map[string]any{"name": name}}}
+	resources := kinds.Resource(definedResource(name)).Namespace("default")
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": boxGroup + "/v1", "kind": kindOf(name), "metadata": map[string]any{"name": name}, "spec": map[string]any{"host": name},
+	}}
 	if _, err := resources.Create(u.b.Context(), obj, metav1.CreateOptions{}); err != nil {
 		return 0, 0, err
 	}
@@ -166,7 +170,7 @@ func (u *turn) crdsAlone(kinds []string) (time.Duration, error) {
 	all := map[string]*unstructured.Unstructured{}
 	for _, name := range kinds {
 		box := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(fmt.Appendf(nil, definingBox, name, boxGroup), &box.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(boxDefinitions().text(boxGroup, kindOf(name), "b")), &box.Object); err != nil {
 			return 0, err
 		}
 		spec, _, err := unstructured.NestedMap(box.Object, "spec", "crd", "definition")
@@ -206,35 +210,39 @@ func (u *turn) crdsAlone(kinds []string) (time.Duration, error) {
 
 // many makes boxes at once, then some more, and looks at the process while they have nothing to do.
 func (u *turn) many() error {
-	boxes, err := u.follow(u.b.Context(), boxKind, client.InNamespace(""))
+	following, err := u.follow(u.b.Context(), u.defining.kinds[0], client.InNamespace(""))
 	if err != nil {
 		return err
 	}
-	defer func() { boxes.stop() }()
-	alone, err := u.crdsAlone(plainNames("alone", u.name, u.t.many))
+	defer func() { following.stop() }()
+	if u.benchmark == inBoxes {
+		alone, err := u.crdsAlone(plainNames("alone", u.name, u.t.many))
+		if err != nil {
+			return err
+		}
+		u.add("many.crds", alone.Seconds())
+	}
+	took, err := u.defineAll(following, plainNames("many", u.name, u.t.many))
 	if err != nil {
 		return err
 	}
-	u.add("many.crds", alone.Seconds())
-	names := plainNames("many", u.name, u.t.many)
-	began := time.Now()
-	if err := each(names, func(name string) error { return u.applyDefining(u.b, name) }); err != nil {
-		return err
-	}
-	if err := boxesReady(boxes, names...); err != nil {
-		return err
-	}
-	u.add("many.time", time.Since(began).Seconds())
-	others := plainNames("more", u.name, max(0, more-len(u.boxes)))
-	if err := each(others, func(name string) error { return u.applyDefining(u.b, name) }); err != nil {
-		return err
-	}
-	if len(others) > 0 {
-		if err := boxesReady(boxes, others...); err != nil {
+	u.add("many.time", took.Seconds())
+	if others := plainNames("more", u.name, max(0, more-len(u.boxes))); len(others) > 0 {
+		if _, err := u.defineAll(following, others); err != nil {
 			return err
 		}
 	}
 	return u.doNothing()
+}
+
+// defineAll makes definitions at once, and gives the time until all are served.
+func (u *turn) defineAll(following *follower, names []string) (time.Duration, error) {
+	began := time.Now()
+	if err := each(names, func(name string) error { return u.make(u.b, u.defining.text(boxGroup, kindOf(name), "b")) }); err != nil {
+		return 0, err
+	}
+	err := u.defining.served(following, boxGroup, names...)
+	return time.Since(began), err
 }
 
 // plainNames are some that a kind may have, too.

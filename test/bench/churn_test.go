@@ -26,7 +26,7 @@ func measureChurn(b *testing.B, t *sheet) {
 	p.applyKinds(b, "Applied", "Handwritten", "Chained")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))
 	must(b, err)
-	p.takeTurns(b, t, inChurn, []step{{"churn", true, (*turn).churn}}, (*turn).cleared)
+	p.takeTurns(b, t, inChurn, p.contenders(b, t), []step{{"churn", true, (*turn).churn}}, (*turn).cleared)
 }
 
 // births has the times at which resources were made.

@@ -16,7 +16,7 @@ func measureGrowth(b *testing.B, t *sheet) {
 	p.applyKinds(b, "Applied", "Handwritten", "Chained")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))
 	must(b, err)
-	p.takeTurns(b, t, inGrowth, []step{{"growth", true, (*turn).growth}}, (*turn).cleared)
+	p.takeTurns(b, t, inGrowth, p.contenders(b, t), []step{{"growth", true, (*turn).growth}}, (*turn).cleared)
 }
 
 // growth makes two bursts, of which the second is larger, beside the resources of the first.

@@ -25,9 +25,18 @@ type contender struct {
 	short string
 	// kind of the resources that it makes three ConfigMaps for.
 	kind string
+	// chained is the kind of the resources whose children wait for each other.
+	chained string
 	// byHand says that it is written by hand, so that it has nothing that a box has.
-	byHand     bool
-	command    []string
+	byHand bool
+	// define is what is applied to have a text in one child of each resource of the kind.
+	define func(text string) string
+	// defining is how it is told of further kinds.
+	defining    *definitions
+	command     []string
+	environment []string
+	// beside is a program that runs with it and counts as it, with its arguments; empty: none.
+	beside     []string
 	kubeconfig string
 	user       string
 }
@@ -39,20 +48,34 @@ const ownNamespace = "orkestra-system"
 func (p *plane) contenders(b *testing.B, t *sheet, flags ...string) []*contender {
 	b.Helper()
 	must(b, p.kube.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}}))
-	manager := func(binary string) []string {
-		return []string{binary, "manager", "--namespace=" + ownNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
-	}
-	all := []*contender{{column: ours, short: "o", kind: "Applied", command: manager(filepath.Join("..", "..", "bin", "orkestra"))}}
+	all := []*contender{{column: ours, short: "o", kind: "Applied", command: managerCommand(filepath.Join("..", "..", "bin", "orkestra"))}}
 	if t.binary != "" {
-		all = append(all, &contender{column: other, short: "b", kind: "Applied", command: manager(t.binary)})
+		all = append(all, &contender{column: other, short: "b", kind: "Applied", command: managerCommand(t.binary)})
 	}
 	byHand := append([]string{filepath.Join("..", "..", "bin", "baseline"), "--namespace=" + ownNamespace}, flags...)
 	all = append(all,
 		&contender{column: hand, short: "h", kind: "Handwritten", byHand: true, command: byHand},
 		&contender{column: held, short: "f", kind: "Handwritten", byHand: true, command: append(slices.Clone(byHand), "--holds")})
 	for _, c := range all {
+		c.chained = "Chained"
+		c.define = func(text string) string { return fmt.Sprintf(sideBox, usualResync, text) }
+		c.defining = boxDefinitions()
+	}
+	p.admit(b, all)
+	return all
+}
+
+// managerCommand runs one of our binaries.
+func managerCommand(binary string) []string {
+	return []string{binary, "manager", "--namespace=" + ownNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+}
+
+// admit makes each contender a user of its own, which may do everything.
+func (p *plane) admit(b *testing.B, all []*contender) {
+	b.Helper()
+	for _, c := range all {
 		if _, err := os.Stat(c.command[0]); err != nil {
-			b.Fatalf("finding the binary of %s: %v; make bench builds ours", c.column, err)
+			b.Fatalf("finding the binary of %s: %v; make bench and make bench-peers build what they need", c.column, err)
 		}
 		config, user := p.installed(b)
 		c.user, c.kubeconfig = user, filepath.Join(b.TempDir(), c.short+".kubeconfig")
@@ -63,7 +86,6 @@ func (p *plane) contenders(b *testing.B, t *sheet, flags ...string) []*contender
 		out.CurrentContext = "bench"
 		must(b, clientcmd.WriteToFile(*out, c.kubeconfig))
 	}
-	return all
 }
 
 // process is a contender that runs.
@@ -71,15 +93,27 @@ type process struct {
 	command *exec.Cmd
 	log     *os.File
 	done    chan struct{}
-	err     error // set before done is closed
+	err     error    // set before done is closed
+	beside  *process // what runs with it and counts as it; nil: nothing
 }
 
 // start runs the contender, with all its defaults. It is ended at the latest with the benchmark.
 func (c *contender) start(b *testing.B) *process {
 	b.Helper()
+	p := c.run(b, c.command)
+	if len(c.beside) > 0 {
+		p.beside = c.run(b, c.beside)
+	}
+	return p
+}
+
+// run runs a program of the contender, which finds the cluster by its environment.
+func (c *contender) run(b *testing.B, command []string) *process {
+	b.Helper()
 	log, err := os.CreateTemp(b.TempDir(), c.short+"-*.log")
 	must(b, err)
-	p := &process{command: exec.Command(c.command[0], append(c.command[1:], "--kubeconfig="+c.kubeconfig)...), log: log, done: make(chan struct{})}
+	p := &process{command: exec.Command(command[0], command[1:]...), log: log, done: make(chan struct{})}
+	p.command.Env = append(append(os.Environ(), "KUBECONFIG="+c.kubeconfig), c.environment...)
 	p.command.Stdout, p.command.Stderr = log, log
 	must(b, p.command.Start())
 	go func() {
@@ -96,6 +130,11 @@ func (c *contender) start(b *testing.B) *process {
 
 // stop ends the process as the kubelet does.
 func (p *process) stop() error {
+	if p.beside != nil {
+		if err := p.beside.stop(); err != nil {
+			return err
+		}
+	}
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("ending %s: %w: %s", p.command.Path, err, p.said())
 	}
@@ -128,8 +167,17 @@ func (p *process) said() string {
 // ticks are the units of processor time in /proc, by the second: Linux has the same number on all machines.
 const ticks = 100
 
-// cpu is the processor time that the process has used.
+// cpu is the processor time that the process has used, with what runs beside it.
 func (p *process) cpu() (time.Duration, error) {
+	own, err := p.ownCPU()
+	if err != nil || p.beside == nil {
+		return own, err
+	}
+	others, err := p.beside.cpu()
+	return own + others, err
+}
+
+func (p *process) ownCPU() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading the processor time: %w", err)
@@ -150,8 +198,17 @@ func (p *process) cpu() (time.Duration, error) {
 	return sum, nil
 }
 
-// rss is the memory of the process, in megabytes.
+// rss is the memory of the process, with what runs beside it, in megabytes.
 func (p *process) rss() (float64, error) {
+	own, err := p.ownRSS()
+	if err != nil || p.beside == nil {
+		return own, err
+	}
+	others, err := p.beside.rss()
+	return own + others, err
+}
+
+func (p *process) ownRSS() (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("reading the memory: %w", err)

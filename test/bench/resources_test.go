@@ -22,9 +22,12 @@ const patience = time.Minute
 // slowest is how long each of many resources may take besides, on a machine that has much else to do.
 const slowest = 100 * time.Millisecond
 
-// noiseKind is a kind of the group that benchmarks make CRDs in.
+// noiseGroup is the group that benchmarks make CRDs in.
+const noiseGroup = "noise.example.com"
+
+// noiseKind is a kind of that group.
 func noiseKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind}
+	return schema.GroupVersionKind{Group: noiseGroup, Version: "v1", Kind: kind}
 }
 
 // noiseOf is one of a kind of that group.

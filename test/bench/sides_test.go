@@ -47,7 +47,7 @@ func measureSides(b *testing.B, t *sheet) {
 	p.applyKinds(b, "Applied", "Chained", "Handwritten")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained"))
 	must(b, err)
-	p.takeTurns(b, t, inSides, []step{
+	p.takeTurns(b, t, inSides, p.contenders(b, t), []step{
 		{"new", true, (*turn).newOnes}, {"burst", true, (*turn).burst}, {"drift", true, (*turn).drift}, {"back", true, (*turn).back},
 		{"template-change", false, (*turn).templateChange}, {"noop", false, (*turn).noOp}, {"chain", false, (*turn).chain}, {"restart", true, (*turn).restart},
 		{"deleted", true, (*turn).deleted},
@@ -56,8 +56,12 @@ func measureSides(b *testing.B, t *sheet) {
 
 // chainBox makes a chain of ConfigMaps: each waits for the one before it, and holds its UID.
 func chainBox(name string) string {
+	return fmt.Sprintf("apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %s}\nspec:\n  crd: {name: %ss.noise.example.com}\n  onReconcile:\n    configmaps:\n", name, name) + chainedChildren()
+}
+
+// chainedChildren are the declarations of such a box.
+func chainedChildren() string {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %s}\nspec:\n  crd: {name: %ss.noise.example.com}\n  onReconcile:\n    configmaps:\n", name, name)
 	for i := range links {
 		fmt.Fprintf(b, "    - {id: n%d, name: \"{{ .metadata.name }}-%d\"", i, i)
 		if i > 0 {
@@ -205,7 +209,7 @@ func (u *turn) templateChange() error {
 		}
 		defer func() { follower.stop() }()
 		began := time.Now()
-		if err := u.applyBox(usualResync, text); err != nil {
+		if _, err := u.cluster.KubectlApply(u.b.Context(), u.define(text)); err != nil {
 			return err
 		}
 		err = follower.until("the new text on all children", func(_ watch.Event, now *unstructured.Unstructured) bool {
@@ -262,9 +266,9 @@ func (u *turn) noOp() error {
 
 // chain makes resources whose children wait for each other, one after another.
 func (u *turn) chain() error {
-	took, _, counts, err := u.oneByOne(namesOf("Chained", u.name, u.t.samples), func(name string) (time.Duration, error) {
+	took, _, counts, err := u.oneByOne(namesOf(u.chained, u.name, u.t.samples), func(name string) (time.Duration, error) {
 		last := fmt.Sprintf("%s-%d", name, links-1)
-		return u.awaited(configMaps, last, "there", func() error { return u.kube.Create(u.b.Context(), noiseOf("Chained", name)) },
+		return u.awaited(configMaps, last, "there", func() error { return u.kube.Create(u.b.Context(), noiseOf(u.chained, name)) },
 			func(event watch.Event, _ *unstructured.Unstructured) bool { return event.Type == watch.Added })
 	})
 	if err != nil {
@@ -328,7 +332,7 @@ func (u *turn) deleted() error {
 				delete(missing, now.GetName())
 			}
 			return len(missing) == 0
-		})
+		}, patience+time.Duration(len(missing))*slowest)
 		took = time.Since(began)
 		return err
 	})
@@ -343,7 +347,7 @@ func (u *turn) deleted() error {
 
 // cleared removes what the turn has made, so that the next contender begins as this one did.
 func (u *turn) cleared() error {
-	for _, kind := range []string{u.kind, "Chained"} {
+	for _, kind := range []string{u.kind, u.chained} {
 		if err := u.kube.DeleteAllOf(u.b.Context(), noiseOf(kind, ""), client.InNamespace("default")); err != nil {
 			return err
 		}

@@ -32,9 +32,8 @@ type step struct {
 
 // takeTurns runs each contender once in a turn, the first one another time each. What goes wrong in a step is told in its rows, and the next
 // step goes on: another binary may not know all that a box says.
-func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step, end func(u *turn) error, flags ...string) {
+func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, all []*contender, steps []step, end func(u *turn) error) {
 	b.Helper()
-	all := p.contenders(b, t, flags...)
 	for n := range t.turns {
 		for _, c := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
 			if !c.takesPart(benchmark, steps) {

@@ -50,7 +50,7 @@ func measureWebsites(b *testing.B, t *sheet) {
 	p := newPlane(b)
 	_, err := p.cluster.KubectlApply(b.Context(), websiteBox)
 	must(b, err)
-	p.takeTurns(b, t, inWebsites, []step{{"website", true, (*turn).websites}, {"image", true, (*turn).image}}, (*turn).websitesGone, "--websites")
+	p.takeTurns(b, t, inWebsites, p.contenders(b, t, "--websites"), []step{{"website", true, (*turn).websites}, {"image", true, (*turn).image}}, (*turn).websitesGone)
 }
 
 // sleeping is a Website without Pods, which would take processor time from those who are measured.

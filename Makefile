@@ -130,7 +130,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/argocd/controllers test/browser test/chart test/cluster test/gitops test/providers test/release test/rules test/site test/tools config/samples/*/manager; do \
+	@for dir in . test/argocd/controllers test/browser test/chart test/cluster test/gitops test/providers test/release test/release/krew test/rules test/site test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \

@@ -118,7 +118,7 @@ func (p *plane) crossplane(b *testing.B, core, function string) *contender {
 	must(b, err)
 	must(b, p.kube.Status().Patch(b.Context(), revision, client.RawPatch("application/merge-patch+json", status)))
 	return &contender{
-		column: crossplane, short: "c", kind: "Composed", chained: "Composedchained", defining: compositeDefinitions(),
+		column: crossplane, short: "c", kind: "Composed", chained: "Composedchained", defining: compositeDefinitions(), byEnvironment: true,
 		command: []string{core, "core", "start", "--enable-webhooks=false", "--metrics-port=0", "--health-probe-port=0", "--namespace=" + crossplaneNamespace,
 			"--tls-client-certs-dir=" + files, "--tls-server-certs-dir=" + files, "--cache-dir=" + files},
 		beside: []string{function, address, filepath.Join(files, corev1.TLSCertKey), filepath.Join(files, corev1.TLSPrivateKeyKey)},

@@ -32,9 +32,10 @@ type contender struct {
 	// define is what is applied to have a text in one child of each resource of the kind.
 	define func(text string) string
 	// defining is how it is told of further kinds.
-	defining    *definitions
-	command     []string
-	environment []string
+	defining *definitions
+	command  []string
+	// byEnvironment says that it has no flag for a kubeconfig, and finds the cluster by its environment.
+	byEnvironment bool
 	// beside is a program that runs with it and counts as it, with its arguments; empty: none.
 	beside     []string
 	kubeconfig string
@@ -100,20 +101,24 @@ type process struct {
 // start runs the contender, with all its defaults. It is ended at the latest with the benchmark.
 func (c *contender) start(b *testing.B) *process {
 	b.Helper()
-	p := c.run(b, c.command)
+	command := slices.Clone(c.command)
+	if !c.byEnvironment {
+		command = append(command, "--kubeconfig="+c.kubeconfig)
+	}
+	p := c.run(b, command)
 	if len(c.beside) > 0 {
 		p.beside = c.run(b, c.beside)
 	}
 	return p
 }
 
-// run runs a program of the contender, which finds the cluster by its environment.
+// run runs a program of the contender.
 func (c *contender) run(b *testing.B, command []string) *process {
 	b.Helper()
 	log, err := os.CreateTemp(b.TempDir(), c.short+"-*.log")
 	must(b, err)
 	p := &process{command: exec.Command(command[0], command[1:]...), log: log, done: make(chan struct{})}
-	p.command.Env = append(append(os.Environ(), "KUBECONFIG="+c.kubeconfig), c.environment...)
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
 	p.command.Stdout, p.command.Stderr = log, log
 	must(b, p.command.Start())
 	go func() {

@@ -129,7 +129,8 @@ func TestReleases(t *testing.T) {
 			t.Errorf("the archive for Windows has %d files", len(zipped.File))
 		}
 	})
-	t.Run("krew", func(t *testing.T) { installsByKrew(t, o) })
+	t.Run("krew's manifest", func(t *testing.T) { describedForKrew(t, o) })
+	t.Run("krew", func(t *testing.T) { installedByKrew(t, o) })
 	t.Run("chart", func(t *testing.T) { pulledChart(t, o, repository) })
 	t.Run("manifests", func(t *testing.T) {
 		text := string(read(t, filepath.Join(o.out, "install.yaml")))
@@ -147,8 +148,8 @@ func TestReleases(t *testing.T) {
 	t.Run("provenance", func(t *testing.T) { provenanceNames(t, o, sums, said.String()) })
 }
 
-// installsByKrew says whether the manifest for krew has what krew demands, and leads to the archives.
-func installsByKrew(t *testing.T, o options) {
+// describedForKrew says whether the manifest for krew has what krew demands, and leads to the archives.
+func describedForKrew(t *testing.T, o options) {
 	t.Helper()
 	var plugin struct {
 		APIVersion, Kind string
@@ -170,6 +171,23 @@ func installsByKrew(t *testing.T, o options) {
 			t.Errorf("the manifest has %+v, wanted %+v, whose sum is %x", got, wanted, sum)
 		}
 	}
+}
+
+// installedByKrew has krew itself install the archive of this machine, by the manifest of the release, and runs what kubectl would find then.
+func installedByKrew(t *testing.T, o options) {
+	t.Helper()
+	krew, root := filepath.Join(t.TempDir(), "krew"), t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", krew, "sigs.k8s.io/krew/cmd/krew")
+	build.Dir = "krew"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building krew: %v\n%s", err, out)
+	}
+	install := exec.CommandContext(t.Context(), krew, "install", "--manifest="+filepath.Join(o.out, "orkestra.yaml"), "--archive="+filepath.Join(o.out, "orkestra_1.2.3_linux_"+host.arch+".tar.gz"))
+	install.Env = append(os.Environ(), "KREW_ROOT="+root)
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("installing by krew: %v\n%s", err, out)
+	}
+	says(t, read(t, filepath.Join(root, "bin", "kubectl-orkestra")))
 }
 
 // pulledImage is what a user of the registry gets.

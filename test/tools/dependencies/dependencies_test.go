@@ -45,7 +45,7 @@ func TestEachDependencyHasAReason(t *testing.T) {
 		"## Other tools: `test/gitops/go.mod`": "test/gitops", "## Servers for providers: `test/providers/go.mod`": "test/providers", "## Alerts: `test/rules/go.mod`": "test/rules", "## Flux: `test/flux/controllers/go.mod`": "test/flux/controllers",
 		"## Beside kro: `test/bench/peers/kro/go.mod`": "test/bench/peers/kro", "## Beside Crossplane: `test/bench/peers/crossplane/go.mod`": "test/bench/peers/crossplane",
 		"## Argo CD: `test/argocd/controllers/go.mod`": "test/argocd/controllers",
-		"## The browser: `test/browser/go.mod`":        "test/browser", "## The chart: `test/chart/go.mod`": "test/chart", "## Releases: `test/release/go.mod`": "test/release", "## The site: `test/site/go.mod`": "test/site",
+		"## The browser: `test/browser/go.mod`":        "test/browser", "## The chart: `test/chart/go.mod`": "test/chart", "## Releases: `test/release/go.mod`": "test/release", "## krew: `test/release/krew/go.mod`": "test/release/krew", "## The site: `test/site/go.mod`": "test/site",
 	} {
 		t.Run(folder, func(t *testing.T) { compare(t, namedBelow(t, string(content), heading), read(t, folder)) })
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
@@ -60,12 +61,7 @@ func NewCommand(now func() time.Time) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: f.Complete(session.Offer{Boxes: true, Resources: true}),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("wanted BOX or KIND/NAME")
-			}
-			return nil
-		},
+		Args:              arguments.Some("BOX or KIND/NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout())
 		},

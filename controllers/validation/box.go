@@ -311,9 +311,9 @@ func (v *Validator) mutates() bool {
 	return !meta.IsNoMatchError(err)
 }
 
-// unknownSchema notes that paths are not checked.
+// unknownSchema notes that paths are not checked, and which CRD may have been meant.
 func (v *Validator) unknownSchema(crd string) string {
-	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s", crd, v.GiveCRD)
+	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s%s", crd, v.GiveCRD, suggest.DidYouMean(crd, v.CRDs.Names()))
 }
 
 // unknownCRD says where the CRD was looked for, and which one may have been meant.

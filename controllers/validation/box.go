@@ -60,6 +60,8 @@ type Options struct {
 	CRDs *input.CRDs
 	// Cluster is asked for what no document holds; nil: none is.
 	Cluster Cluster
+	// ClusterBoxes gives the boxes of the cluster, from which a box can't take a CRD. Its error is a note. Nil: none are asked for.
+	ClusterBoxes func(context.Context) ([]v1alpha1.OperatorBox, error)
 	// Kinds are those of the cluster; nil: only those of the CRDs are known.
 	Kinds meta.RESTMapper
 	// AllKinds says that Kinds are all of them: others are not installed.
@@ -93,8 +95,9 @@ type Validator struct {
 	// Boxes are those that have compiled so far.
 	Boxes []Box
 
-	schema *input.Schema
-	known  *knownBoxes
+	schema  *input.Schema
+	known   *knownBoxes
+	cluster inCluster
 }
 
 // boxSchema is read once: it compiles the rules in it, which takes longer than to check a box.
@@ -208,6 +211,9 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 	r.add(withForms(found.Mistakes(doc))...)
 	r.add(doc.Keys()...)
 	r.add(v.known.add(doc)...)
+	if v.ClusterBoxes != nil && box != nil {
+		v.claimed(ctx, doc, box, r)
+	}
 	r.respelled(doc)
 	if !r.Valid {
 		r.Revision = ""

@@ -191,6 +191,7 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 
 // check checks one box.
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
+	var plan *pipeline.Plan
 	r, found, box := v.admit(ctx, doc)
 	if err := ended(ctx); err != nil {
 		return nil, err
@@ -204,9 +205,11 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 	case found.Exceed():
 		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when nothing is too long")
 	default:
-		if err := v.compile(ctx, box, found, r); err != nil {
+		compiled, err := v.compile(ctx, box, found, r)
+		if err != nil {
 			return nil, err
 		}
+		plan = compiled
 	}
 	r.add(withForms(found.Mistakes(doc))...)
 	r.add(doc.Keys()...)
@@ -215,6 +218,9 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 		v.claimed(ctx, doc, box, r)
 	}
 	r.respelled(doc)
+	if plan != nil && r.Valid { // of one that is wrong, there is more to say first
+		r.Notes = append(r.Notes, noted(box, plan)...)
+	}
 	if !r.Valid {
 		r.Revision = ""
 	}
@@ -257,12 +263,12 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 	return box, nil
 }
 
-// compile compiles a box against its CRD, and fills in revision and notes.
-func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
+// compile compiles a box against its CRD, and fills in revision and notes. The plan is nil where there are mistakes.
+func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) (*pipeline.Plan, error) {
 	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.AllKinds, AllowGrantingKinds: v.AllowGranting, ExternalOnly: v.Restricted != nil && v.Restricted(box), Code: v.Code, WebhookServices: v.WebhookServices, Providers: v.Providers, Random: v.Random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if crd != nil {
 		picked, ok := crds.OwnVersion(box, crd)
@@ -304,7 +310,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()
 		}
 	}
-	return nil
+	return plan, nil
 }
 
 // mutates says whether the API server has policies that set defaults. Without a cluster it is taken for one that has.

@@ -79,7 +79,7 @@ func TestFilesAreNamedBeforeRemarks(t *testing.T) {
 	for i, line := range lines[:files] {
 		g.Expect(line).To(HavePrefix("wrote "+dir), "line %d", i)
 	}
-	g.Expect(lines[files:len(lines)-1]).To(HaveEach(HavePrefix("testdata/shop.yaml:")))
+	g.Expect(lines[files : len(lines)-1]).To(HaveEach(HavePrefix("testdata/shop.yaml:")))
 	g.Expect(lines[len(lines)-1]).To(HavePrefix("1 resource: 0 errors, "))
 }
 

@@ -37,6 +37,20 @@ func TestUnknownCommandsAreGuessed(t *testing.T) {
 	}
 }
 
+// Every command says in the words of the others what arguments it wants: those of cobra name neither what is wanted nor what was found. Where there are
+// commands below, an unknown one is called so.
+func TestWrongArgumentsAreToldInOneWay(t *testing.T) {
+	for _, command := range app.NewCommand(app.Options{}).Commands() {
+		for _, args := range [][]string{nil, {"a"}, {"a", "b"}, {"a", "b", "c"}} {
+			err := command.ValidateArgs(args)
+			if err == nil || command.HasSubCommands() {
+				continue
+			}
+			NewWithT(t).Expect(err).To(MatchError(Or(HavePrefix("wanted "), HavePrefix("give files with -f: "))), "orkestra %s %q", command.Name(), args)
+		}
+	}
+}
+
 func TestVersionSaysWhatItWasTestedWith(t *testing.T) {
 	g := NewWithT(t)
 	stdout, _, code := orkestra(t, "", "version")

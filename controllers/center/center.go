@@ -25,6 +25,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/rows"
 	"github.com/orkspace/orkestra/engine/web/view"
@@ -226,6 +227,19 @@ func KindOf(box *v1alpha1.OperatorBox) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}, nil
 }
 
+// Unwritten says why the status of a box's resources has no conditions, so that nobody can tell from it how they fare; nil: it has them, or is for others
+// to write.
+func Unwritten(plan *pipeline.Plan) *status.Unwritten {
+	if plan.Constructor != nil || plan.Status == nil {
+		return nil
+	}
+	unwritten := plan.Status.Unwritten(plan.CRD.Name, plan.CRD.Kind.Version)
+	if unwritten == nil || !unwritten.Conditions {
+		return nil
+	}
+	return unwritten
+}
+
 // NotesOn are what the rows of a box do not say.
 func NotesOn(plan *pipeline.Plan) []string {
 	if plan.CRD.OfOthers {
@@ -233,6 +247,9 @@ func NotesOn(plan *pipeline.Plan) []string {
 	}
 	if plan.Constructor != nil {
 		return []string{"The status of these resources is written by the box's constructor"}
+	}
+	if unwritten := Unwritten(plan); unwritten != nil {
+		return []string{"How these resources fare is not in their status: " + unwritten.Message}
 	}
 	return nil
 }

@@ -104,17 +104,13 @@ func (s *scope) grant() string {
 
 func statusWritable(plan *pipeline.Plan) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionStatusWritable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWritable, Message: "results are written to the resources' status"}
-	switch missing := plan.Status.Missing(); {
+	switch unwritten := plan.Status.Unwritten(plan.CRD.Name, plan.CRD.Kind.Version); {
 	case plan.Constructor != nil:
 		c.Message = "the status of the resources is that of the constructor's reconciler"
 	case plan.CRD.OfOthers:
 		c.Message = "the status of objects of others gets the fields that spec.status.fields declares, and nothing else"
-	case !plan.CRD.HasStatus:
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoStatusSubresource
-		c.Message = fmt.Sprintf("version %s of %s has no status subresource: results are in events and in CRDHealth only", plan.CRD.Kind.Version, plan.CRD.Name)
-	case missing != "":
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonStatusFieldsUnknown
-		c.Message = fmt.Sprintf("the schema of %s does not know %s: they are left out of the resources' status", plan.CRD.Name, missing)
+	case unwritten != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, unwritten.Reason, unwritten.Message
 	}
 	return c
 }

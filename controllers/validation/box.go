@@ -60,6 +60,8 @@ type Options struct {
 	CRDs *input.CRDs
 	// Cluster is asked for what no document holds; nil: none is.
 	Cluster Cluster
+	// ClusterBoxes gives the boxes of the cluster, from which a box can't take a CRD. Its error is a note. Nil: none are asked for.
+	ClusterBoxes func(context.Context) ([]v1alpha1.OperatorBox, error)
 	// Kinds are those of the cluster; nil: only those of the CRDs are known.
 	Kinds meta.RESTMapper
 	// AllKinds says that Kinds are all of them: others are not installed.
@@ -93,8 +95,9 @@ type Validator struct {
 	// Boxes are those that have compiled so far.
 	Boxes []Box
 
-	schema *input.Schema
-	known  *knownBoxes
+	schema  *input.Schema
+	known   *knownBoxes
+	cluster inCluster
 }
 
 // boxSchema is read once: it compiles the rules in it, which takes longer than to check a box.
@@ -188,6 +191,7 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 
 // check checks one box.
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
+	var plan *pipeline.Plan
 	r, found, box := v.admit(ctx, doc)
 	if err := ended(ctx); err != nil {
 		return nil, err
@@ -201,14 +205,22 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 	case found.Exceed():
 		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when nothing is too long")
 	default:
-		if err := v.compile(ctx, box, found, r); err != nil {
+		compiled, err := v.compile(ctx, box, found, r)
+		if err != nil {
 			return nil, err
 		}
+		plan = compiled
 	}
 	r.add(withForms(found.Mistakes(doc))...)
 	r.add(doc.Keys()...)
 	r.add(v.known.add(doc)...)
+	if v.ClusterBoxes != nil && box != nil {
+		v.claimed(ctx, doc, box, r)
+	}
 	r.respelled(doc)
+	if plan != nil && r.Valid { // of one that is wrong, there is more to say first
+		r.Notes = append(r.Notes, noted(box, plan)...)
+	}
 	if !r.Valid {
 		r.Revision = ""
 	}
@@ -251,12 +263,12 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 	return box, nil
 }
 
-// compile compiles a box against its CRD, and fills in revision and notes.
-func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
+// compile compiles a box against its CRD, and fills in revision and notes. The plan is nil where there are mistakes.
+func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) (*pipeline.Plan, error) {
 	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.AllKinds, AllowGrantingKinds: v.AllowGranting, ExternalOnly: v.Restricted != nil && v.Restricted(box), Code: v.Code, WebhookServices: v.WebhookServices, Providers: v.Providers, Random: v.Random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if crd != nil {
 		picked, ok := crds.OwnVersion(box, crd)
@@ -298,7 +310,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()
 		}
 	}
-	return nil
+	return plan, nil
 }
 
 // mutates says whether the API server has policies that set defaults. Without a cluster it is taken for one that has.
@@ -311,9 +323,9 @@ func (v *Validator) mutates() bool {
 	return !meta.IsNoMatchError(err)
 }
 
-// unknownSchema notes that paths are not checked.
+// unknownSchema notes that paths are not checked, and which CRD may have been meant.
 func (v *Validator) unknownSchema(crd string) string {
-	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s", crd, v.GiveCRD)
+	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s%s", crd, v.GiveCRD, suggest.DidYouMean(crd, v.CRDs.Names()))
 }
 
 // unknownCRD says where the CRD was looked for, and which one may have been meant.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"iter"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -82,4 +83,12 @@ func manifestKinds(d *v1alpha1.Declaration) []schema.GroupVersionKind {
 		return none
 	}
 	return []schema.GroupVersionKind{schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)}
+}
+
+// DoesNothing says whether a box does nothing for its resources but write their conditions. What it would only read, wait for or delete leads to nothing.
+func DoesNothing(box *v1alpha1.OperatorBox) bool {
+	spec := Canonical(box).Spec
+	steps := spec.PipelineSpec
+	steps.Values, steps.Cross, steps.Gate, steps.Deletion = nil, nil, v1alpha1.Gate{}, nil
+	return equality.Semantic.DeepEqual(steps, v1alpha1.PipelineSpec{}) && spec.Reconciler == nil && len(spec.Finalizers) == 0
 }

@@ -115,6 +115,31 @@ func (w *Writer) Missing() string {
 	return strings.Join(missing, " and ")
 }
 
+// Unwritten says what of the results of reconciles the status of the resources does not have.
+type Unwritten struct {
+	// Reason of the box's condition StatusWritable.
+	Reason string
+	// Message is a clause that names the CRD, and what is left out.
+	Message string
+	// Conditions says that conditions are left out: then no status says how a resource fares.
+	Conditions bool
+}
+
+// Unwritten gives that of the resources of a CRD in a version; nil: all is written, or the objects are of others, whose status gets fields alone.
+func (w *Writer) Unwritten(crd, version string) *Unwritten {
+	missing := w.Missing()
+	switch {
+	case w.fieldsOnly:
+		return nil
+	case !w.hasSubresource:
+		return &Unwritten{v1alpha1.ReasonNoStatusSubresource, fmt.Sprintf("version %s of %s has no status subresource: results are in events and in CRDHealth only", version, crd), true}
+	case missing != "":
+		return &Unwritten{v1alpha1.ReasonStatusFieldsUnknown, fmt.Sprintf("the schema of %s does not know %s: they are left out of the resources' status", crd, missing), !w.keepsConditions}
+	default:
+		return nil
+	}
+}
+
 // Desired gives the status that a resource is to have: what is stored, with our conditions, observedGeneration and the
 // declared fields in it, as the API server would store it. unknown lists the other paths that the schema does not know and
 // that are left out, sorted. err is the *FieldError of the first field that does not fit; that field stays as it is stored,

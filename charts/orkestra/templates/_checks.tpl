@@ -13,7 +13,7 @@
 values.schema.json. */}}
 {{- define "orkestra.checks" -}}
 {{- $found := list -}}
-{{- range $area := list "manager" "trust" "metrics" "web" "network" -}}
+{{- range $area := list "manager" "resources" "trust" "metrics" "web" "network" -}}
 {{- $found = concat $found (include (printf "orkestra.checks.%s" $area) $ | fromJsonArray) -}}
 {{- end -}}
 {{- if $found }}{{ fail (printf "\n- %s" (join "\n- " $found)) }}{{ end -}}
@@ -56,6 +56,33 @@ values.schema.json. */}}
 {{- $flag := regexReplaceAll "=.*$" (trimPrefix "--" .) "" -}}
 {{- with get $owners $flag -}}
 {{- $found = append $found (printf "extraArgs: --%s is what the chart makes of %s: set that instead" $flag .) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
+{{- /* A quantity such as 100m or 1Gi as a number; empty: it is written in another way, and the API server judges it. */}}
+{{- define "orkestra.quantity" -}}
+{{- $units := dict "" 1.0 "n" 1e-9 "u" 1e-6 "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0 -}}
+{{- $text := kindIs "string" . | ternary (toString .) (float64 . | printf "%.9f") -}}
+{{- $number := regexFind "^[0-9.]+" $text -}}
+{{- $unit := trimPrefix $number $text -}}
+{{- if and $number (hasKey $units $unit) -}}
+{{- mulf (float64 $number) (get $units $unit) | printf "%.9f" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "orkestra.checks.resources" -}}
+{{- $found := list -}}
+{{- range $path, $resources := dict "resources" .Values.resources "trust.webhook.resources" .Values.trust.webhook.resources -}}
+{{- $limits := get ($resources | default dict) "limits" | default dict -}}
+{{- range $name, $request := get ($resources | default dict) "requests" | default dict -}}
+{{- $limit := get $limits $name -}}
+{{- $wanted := include "orkestra.quantity" $request -}}
+{{- $most := include "orkestra.quantity" $limit -}}
+{{- if and $wanted $most (gt (float64 $wanted) (float64 $most)) -}}
+{{- $found = append $found (printf "%s.requests.%s is %v and %s.limits.%s %v: the API server refuses Pods that ask for more than their limit; raise the limit, or lower the request" $path $name $request $path $name $limit) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $found -}}

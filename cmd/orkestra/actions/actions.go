@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/controllers/act"
@@ -82,12 +83,7 @@ func (v verb) command(now func() time.Time) *cobra.Command {
 		Long:              v.long + rightsAndCodes,
 		Example:           v.example,
 		ValidArgsFunction: f.Complete(session.Offer{Boxes: v.onBox != "", Resources: v.onResource != ""}),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("wanted %s", v.args)
-			}
-			return nil
-		},
+		Args:              arguments.Some(v.args),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := session.Parse(args)
 			if err != nil {

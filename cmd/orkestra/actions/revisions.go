@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -66,9 +67,9 @@ func newRevisions(now func() time.Time) *cobra.Command {
 }
 
 // oneBox refuses any but one argument that names a box.
-func oneBox(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("wanted one argument BOX, got %d", len(args))
+func oneBox(cmd *cobra.Command, args []string) error {
+	if err := arguments.One("BOX", "")(cmd, args); err != nil {
+		return err
 	}
 	if name := boxName(args); name == "" || strings.Contains(name, "/") {
 		return fmt.Errorf("%q: wanted the name of a box", args[0])

@@ -191,6 +191,15 @@ func (c *Cluster) CRD(ctx context.Context, name string) (*apiextensionsv1.Custom
 	return crd, nil
 }
 
+// Boxes gives all of them. The error of a server that has no such kind is one of meta.IsNoMatchError.
+func (c *Cluster) Boxes(ctx context.Context) ([]v1alpha1.OperatorBox, error) {
+	var list v1alpha1.OperatorBoxList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing OperatorBoxes: %w", err)
+	}
+	return list.Items, nil
+}
+
 // Nearest implements validation.Cluster.
 func (c *Cluster) Nearest(ctx context.Context, name string, others ...string) string {
 	return crds.Nearest(ctx, c.Client, name, others...)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	draining "github.com/orkspace/orkestra/controllers/drain"
@@ -64,7 +65,7 @@ func NewCommand() *cobra.Command {
 		Short:   "Let go of all resources and boxes before an uninstall",
 		Long:    long,
 		Example: example,
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout())
 		},

@@ -20,7 +20,7 @@ func TestDrainUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an argument":         {[]string{"now"}, `unknown command "now"`},
+		"an argument":         {[]string{"now"}, `wanted no argument, got 1: "now"`},
 		"force and undo":      {[]string{"--force", "--undo"}, "force undo"},
 		"a negative time":     {[]string{"--timeout", "-1s"}, "--timeout -1s: wanted a duration such as 5m, or 0"},
 		"a time without unit": {[]string{"--timeout", "5"}, "--timeout"},

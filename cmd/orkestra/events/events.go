@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -59,7 +60,7 @@ func NewCommand(now func() time.Time) *cobra.Command {
 		Short:             "Show what has happened to a resource and its children, or to a box",
 		Long:              long,
 		Example:           example,
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments.One("BOX or KIND/NAME", "website/hello"),
 		ValidArgsFunction: f.Complete(session.Offer{Boxes: true, Resources: true, Most: 1}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())

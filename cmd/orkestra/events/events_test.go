@@ -96,7 +96,7 @@ func TestEventsSayWhatIsWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		"nothing":             {nil, exit.Usage, "accepts 1 arg(s), received 0"},
+		"nothing":             {nil, exit.Usage, "wanted one argument BOX or KIND/NAME, such as website/hello, got none"},
 		"no name":             {[]string{"shop/"}, exit.Usage, "wanted BOX, or KIND/NAME"},
 		"an unknown type":     {[]string{"shops", "--types", "Error"}, exit.Usage, `--types "Error": wanted Normal or Warning`},
 		"an unknown format":   {[]string{"shops", "-o", "wide"}, exit.Usage, `--output "wide": wanted json or yaml`},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/kinds"
@@ -55,7 +56,7 @@ func NewCommand(providers *provider.Registry) *cobra.Command {
 		Short:   "Say what may stand in a box, and in a declaration",
 		Long:    explainLong,
 		Example: explainExample,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments.AtMostOne("KEY[.FIELD]...", "deployments.port"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, beginning string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -107,7 +107,7 @@ func TestExplainRefuses(t *testing.T) {
 		"a deeper one":                   {[]string{"deployments.probes.redyness"}, `error: deployments.probes has no field "redyness", did you mean "readiness"?` + "\n"},
 		"below a text":                   {[]string{"deployments.image.tag"}, "error: deployments.image has no fields\n"},
 		"nothing after a dot":            {[]string{"deployments."}, "error: deployments. has no field after its last dot\n"},
-		"two keys":                       {[]string{"deployments", "services"}, "error: accepts at most 1 arg(s), received 2\n"},
+		"two keys":                       {[]string{"deployments", "services"}, "error: wanted at most one argument KEY[.FIELD]..., such as deployments.port, got 2: \"deployments\", \"services\"\n"},
 		"a field of a box":               {[]string{"reconciller"}, `error: unknown key "reconciller", did you mean "reconciler"?` + "\n"},
 		"a field below one":              {[]string{"reconciler.hook"}, `error: operatorbox.spec.reconciler has no field "hook", did you mean "hooks"?` + "\n"},
 		"a key below a group":            {[]string{"spec.onReconcile.deploymets.image"}, `error: unknown key "deploymets", did you mean "deployments"?` + "\n"},

@@ -91,6 +91,26 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestGetSaysWhyNothingIsKnown: where the status can't be written, no manager will say how a resource fares.
+func TestGetSaysWhyNothingIsKnown(t *testing.T) {
+	g, s := NewWithT(t), server(t)
+	for _, obj := range s.Objects {
+		switch obj.GetKind() {
+		case "CustomResourceDefinition":
+			versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+			delete(versions[0].(map[string]any), "subresources")
+			g.Expect(unstructured.SetNestedSlice(obj.Object, versions, "spec", "versions")).To(Succeed())
+		case "Shop":
+			delete(obj.Object, "status")
+		}
+	}
+	const why = "version v1 of shops.demo.example.com has no status subresource: results are in events and in CRDHealth only"
+	stdout, stderr, code := run(t, s, "shops", "-A", "-o", "wide")
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stderr).To(Equal("How these resources fare is not in their status: " + why + "\n"))
+	g.Expect(stdout).To(And(MatchRegexp(`(?m)^default +flowers +Unknown +NoStatusSubresource .* `+why+`$`), MatchRegexp(`(?m)^team-b +books +Paused +- `)))
+}
+
 // TestGetSaysThatNoManagerIsAtWork: on standard error, beside tables alone.
 func TestGetSaysThatNoManagerIsAtWork(t *testing.T) {
 	for _, tc := range []struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/view"
 )
@@ -34,6 +35,8 @@ type resources struct {
 type serving struct {
 	name string
 	plan *pipeline.Plan // nil: it is not known, and nothing tells which objects it selects
+
+	unwritten *status.Unwritten // why no resource says how it fares; nil: they do
 }
 
 func newResources(ctx context.Context, i *session.Inspector, target inspect.Target, only string, all bool) (r *resources, notes []string, err error) {
@@ -46,14 +49,15 @@ func newResources(ctx context.Context, i *session.Inspector, target inspect.Targ
 		return nil, nil, err
 	}
 	for _, box := range over {
-		plan, err := i.Plan(ctx, box)
+		one := serving{name: box.Name}
+		one.plan, err = i.Plan(ctx, box)
 		switch {
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("Which objects OperatorBox %q selects is not known, and all are shown: %v", box.Name, err))
 		default:
-			notes = append(notes, center.NotesOn(plan)...)
+			notes, one.unwritten = append(notes, center.NotesOn(one.plan)...), center.Unwritten(one.plan)
 		}
-		r.boxes = append(r.boxes, serving{box.Name, plan})
+		r.boxes = append(r.boxes, one)
 	}
 	switch {
 	case len(r.boxes) > 0:
@@ -105,6 +109,9 @@ func (r *resources) put(obj *unstructured.Unstructured, gone bool) (line, bool) 
 		gone, shown.Box = true, ""
 	} else {
 		shown.Box = r.boxes[at].name
+	}
+	if at >= 0 && r.boxes[at].unwritten != nil && shown.State == api.Unknown && shown.Reason == "" {
+		shown.Reason, shown.Message = r.boxes[at].unwritten.Reason, r.boxes[at].unwritten.Message
 	}
 	if gone {
 		shown.State = stateDeleted

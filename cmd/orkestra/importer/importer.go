@@ -92,11 +92,18 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 	if err != nil {
 		return fmt.Errorf("reading --crd: %w", err)
 	}
+	if len(f.crds) > 0 && !slices.ContainsFunc(given, func(d input.Document) bool { return d.IsCRD() || d.Wrong != nil }) {
+		return fmt.Errorf("no CustomResourceDefinition in %s", files.Spoken(f.crds))
+	}
 	if !slices.ContainsFunc(docs, func(d input.Document) bool { return d.Wrong != nil || katalog.Is(d) || kro.Is(d) }) {
 		return fmt.Errorf("no %s and no %s in %s", katalog.Kind, kro.Kind, files.Spoken(f.files))
 	}
 	i := newImport(docs, given)
-	compiled, err := i.Compile(ctx, draft.Options{CRDs: i.crds, GiveCRD: "give --crd", AllowGranting: f.allowGranting, Providers: f.providers})
+	giveCRD := "give --crd"
+	if len(f.crds) > 0 {
+		giveCRD = "no file of -f or --crd holds this CRD"
+	}
+	compiled, err := i.Compile(ctx, draft.Options{CRDs: i.crds, GiveCRD: giveCRD, AllowGranting: f.allowGranting, Providers: f.providers})
 	if err != nil {
 		return exit.Failure(err)
 	}

@@ -75,6 +75,7 @@ func TestWrongUse(t *testing.T) {
 		"no such file":              {[]string{"-f", "none.yaml"}, "none.yaml: no such file or directory"},
 		"nothing to import":         {[]string{"-f", websites}, "no Katalog and no ResourceGraphDefinition in " + websites},
 		"nothing on standard input": {[]string{"-f", "-"}, "no Katalog and no ResourceGraphDefinition in standard input"},
+		"no CRD":                    {[]string{"-f", "testdata/katalog.yaml", "--crd", "testdata/graph.yaml"}, "no CustomResourceDefinition in testdata/graph.yaml"},
 		"standard input twice":      {[]string{"-f", "-", "--crd", "-"}, "standard input is given to both"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +83,51 @@ func TestWrongUse(t *testing.T) {
 			stdout, stderr, code := orkestra(t, "", append([]string{"import"}, tc.args...)...)
 			g.Expect(code).To(Equal(exit.Usage))
 			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+// Where CRDs are given, a Katalog that names another one is not told to give one, but which there are.
+func TestACRDIsMissedAmongThoseThatAreGiven(t *testing.T) {
+	site, err := os.ReadFile(websites)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	pages := filepath.Join(t.TempDir(), "pages.yaml")
+	NewWithT(t).Expect(os.WriteFile(pages, []byte(strings.NewReplacer("websites", "pages", "website", "page", "Website", "Page").Replace(string(site))), 0o600)).To(Succeed())
+	for name, tc := range map[string]struct {
+		entry string
+		crds  []string
+		code  int
+		want  string
+	}{
+		"none is given": {"apiTypes: {group: demo.example.com, kind: Websit}", nil, 0,
+			"schema of websits.demo.example.com unknown: paths are not checked; give --crd\n"},
+		"by a wrong name": {"apiTypes: {group: demo.example.com, kind: Websit}", []string{websites}, 0,
+			`schema of websits.demo.example.com unknown: paths are not checked; no file of -f or --crd holds this CRD, did you mean "websites.demo.example.com"?`},
+		"a file, and none is given": {"crdFile: ./shop.crd.yaml", nil, exit.No, "spec.crds.shop.crdFile: the file is not read from here: give it with --crd ./shop.crd.yaml\n"},
+		"another file":              {"crdFile: ./shop.crd.yaml", []string{websites}, 0, "1 box, 0 CRDs: 0 errors"},
+		"other files": {"crdFile: ./shop.crd.yaml", []string{websites, pages}, exit.No,
+			"spec.crds.shop.crdFile: no file that is given and holds a CRD is called shop.crd.yaml: give it with --crd ./shop.crd.yaml, or say in apiTypes which of those it is that are given: pages.demo.example.com, websites.demo.example.com\n"},
+		"nothing, and none is given": {"enabled: true", nil, exit.No, "nothing says which CRD it is: wanted apiTypes with group and kind, or a CRD by --crd\n"},
+		"nothing": {"enabled: true", []string{websites, pages}, exit.No,
+			"nothing says which of the CRDs it is that are given: wanted apiTypes with group and kind, or crdFile; given: pages.demo.example.com, websites.demo.example.com\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := []string{"import", "-f", "-"}
+			for _, crd := range tc.crds {
+				args = append(args, "--crd", crd)
+			}
+			_, stderr, code := orkestra(t, `apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {name: a}
+spec:
+  crds:
+    shop:
+      `+tc.entry+`
+      operatorBox: {onReconcile: {configMaps: [{name: answer, data: {a: b}}]}}
+`, args...)
+			g.Expect(code).To(Equal(tc.code), stderr)
 			g.Expect(stderr).To(ContainSubstring(tc.want))
 		})
 	}

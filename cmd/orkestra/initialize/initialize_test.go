@@ -1,6 +1,7 @@
 package initialize
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,6 +61,26 @@ func TestInit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where both streams are one, as on a terminal, the files stand before what is to be read of them, and the summary behind all.
+func TestFilesAreNamedBeforeRemarks(t *testing.T) {
+	g := NewWithT(t)
+	var both bytes.Buffer
+	cmd := NewCommand(nil, noon)
+	cmd.SetOut(&both)
+	cmd.SetErr(&both)
+	dir := t.TempDir()
+	cmd.SetArgs([]string{"Website", "--from", "testdata/shop.yaml", "-o", dir})
+	g.Expect(cmd.ExecuteContext(t.Context())).To(Succeed())
+	lines := strings.Split(strings.TrimSuffix(both.String(), "\n"), "\n")
+	const files = 5
+	g.Expect(len(lines)).To(BeNumerically(">", files+1), both.String())
+	for i, line := range lines[:files] {
+		g.Expect(line).To(HavePrefix("wrote "+dir), "line %d", i)
+	}
+	g.Expect(lines[files : len(lines)-1]).To(HaveEach(HavePrefix("testdata/shop.yaml:")))
+	g.Expect(lines[len(lines)-1]).To(HavePrefix("1 resource: 0 errors, "))
 }
 
 func TestWrongUse(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/process"
@@ -66,7 +67,7 @@ func NewCommand(code *hook.Registry, providers *provider.Registry) *cobra.Comman
 		Use:   "manager",
 		Short: "Run the controllers",
 		Long:  "Run the controllers until the process is told to stop. This is the image's entry point.",
-		Args:  cobra.NoArgs,
+		Args:  arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.listFunctions {
 				return printFunctions(cmd.OutOrStdout(), f.code)

@@ -64,7 +64,7 @@ func TestTheManagerRefusesWhatItDoesNotKnow(t *testing.T) {
 	}{
 		"a level":       {[]string{"--log-level", "loud"}, exit.Usage, `error: --log-level "loud": wanted debug, info or error`},
 		"a format":      {[]string{"--log-format", "xml"}, exit.Usage, `error: --log-format "xml": wanted json or text`},
-		"an argument":   {[]string{"now"}, exit.Usage, `unknown command "now"`},
+		"an argument":   {[]string{"now"}, exit.Usage, `wanted no argument, got 1: "now"`},
 		"no place":      {[]string{"--max-concurrent-reconciles=0", "--kubeconfig=/nowhere"}, exit.Usage, "--max-concurrent-reconciles 0: wanted 1 or more"},
 		"a duration":    {[]string{"--shutdown-timeout", "5"}, exit.Usage, "--shutdown-timeout"},
 		"no kubeconfig": {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, exit.No, "error: finding the API server: "},

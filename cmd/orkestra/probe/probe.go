@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 )
 
@@ -44,7 +45,7 @@ func NewCommand() *cobra.Command {
 		Short:   "Wait until a process answers that it is ready",
 		Long:    long,
 		Example: example,
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments.One("URL", "http://127.0.0.1:8081/readyz"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := parse(args[0])
 			if err != nil {

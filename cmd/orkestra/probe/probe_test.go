@@ -86,7 +86,7 @@ func TestProbeRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":      {nil, "accepts 1 arg(s), received 0"},
+		"nothing":      {nil, "wanted one argument URL, such as http://127.0.0.1:8081/readyz, got none"},
 		"no scheme":    {[]string{"127.0.0.1:8081/readyz"}, "the URL"},
 		"another":      {[]string{"ftp://a/readyz"}, `the URL "ftp://a/readyz": wanted one such as http://127.0.0.1:8081/readyz`},
 		"no host":      {[]string{"http:///readyz"}, "wanted one such as"},

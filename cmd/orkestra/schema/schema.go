@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/config/crd"
 	"github.com/orkspace/orkestra/engine/boxschema"
@@ -36,7 +37,7 @@ func NewCommand() *cobra.Command {
 		Short:             "Print the JSON schema of boxes, for editors",
 		Long:              schemaLong,
 		Example:           schemaExample,
-		Args:              cobra.NoArgs,
+		Args:              arguments.None,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := boxschema.Box(crd.BoxDefinition())

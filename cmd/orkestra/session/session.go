@@ -178,8 +178,11 @@ func Split(arg string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
+// wordsForBoxes are what the docs call boxes, where the cluster has no kind of that name.
+var wordsForBoxes = []string{"box", "boxes"}
+
 // Resolve finds the kind that is meant as kubectl does: by its plural, singular or short name, or its kind, with or without version
-// and group.
+// and group. Where no kind is called box, a box is meant by it.
 func (i *Inspector) Resolve(kind, name string) (inspect.Target, error) {
 	boxes, _ := i.Boxes() // without them there is less to suggest
 	full, short := schema.ParseResourceArg(kind)
@@ -190,6 +193,9 @@ func (i *Inspector) Resolve(kind, name string) (inspect.Target, error) {
 	}
 	if err != nil {
 		found, err = i.session.mapper.KindFor(short.WithVersion(""))
+	}
+	if meta.IsNoMatchError(err) && slices.Contains(wordsForBoxes, kind) {
+		return i.Find(Argument{Name: name})
 	}
 	if meta.IsNoMatchError(err) {
 		of, hint := served(boxes), ": an OperatorBox has that kind, but its CRD is not in the cluster"

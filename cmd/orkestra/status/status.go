@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -70,16 +71,7 @@ func NewCommand(now func() time.Time) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: f.Complete(session.Offer{Resources: true, Most: 1}),
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 1:
-				return nil
-			case 2: //nolint:mnd // as kubectl takes them
-				return fmt.Errorf("wanted one argument KIND/NAME, got 2: say %s/%s", args[0], args[1])
-			default:
-				return fmt.Errorf("wanted one argument KIND/NAME, such as website/hello, got %d", len(args))
-			}
-		},
+		Args:              arguments.One("KIND/NAME", "website/hello"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},

@@ -382,7 +382,7 @@ func TestStatusSaysWhyThereIsNothingToSay(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"no argument":       {code: exit.Usage, want: "wanted one argument KIND/NAME, such as website/hello, got 0"},
+		"no argument":       {code: exit.Usage, want: "wanted one argument KIND/NAME, such as website/hello, got none"},
 		"two arguments":     {args: []string{"shop", "flowers"}, code: exit.Usage, want: "wanted one argument KIND/NAME, got 2: say shop/flowers"},
 		"no name":           {args: []string{"shop"}, code: exit.Usage, want: `"shop": wanted KIND/NAME, such as website/hello`},
 		"too many slashes":  {args: []string{"a/b/c"}, code: exit.Usage, want: `"a/b/c": wanted KIND/NAME`},

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -20,8 +22,9 @@ import (
 
 const long = `Show boxes, their resources, the children of these, and what belongs to the children, such as Pods.
 
-Without an argument all boxes are shown, with the resources of all namespaces, or with -n of one. The API server is asked, with the
-rights of the kubeconfig's user. It works without a manager, and says when none is at work. Nothing is written.
+Without an argument all boxes are shown, with the resources of all namespaces, or with -n of one; with the name of a box, that box alone.
+The API server is asked, with the rights of the kubeconfig's user. It works without a manager, and says when none is at work. Nothing is
+written.
 
 What belongs to a child is found by owner references: ReplicaSets, Pods, Jobs and EndpointSlices; a child that is itself a resource
 of a box is shown with its own children. An object that a resource patches is shown, too: True where the patch stands.
@@ -30,6 +33,9 @@ The exit code is 0 when every resource is ready, 1 when one is not, or nobody kn
 
 const example = `  # Everything
   orkestra tree
+
+  # One box
+  orkestra tree shop
 
   # One resource, down to its Pods
   orkestra tree website/hello -n team-a`
@@ -59,12 +65,12 @@ type answer struct {
 func NewCommand(now func() time.Time) *cobra.Command {
 	f := &flags{now: now}
 	cmd := &cobra.Command{
-		Use:               "tree [KIND/NAME]",
+		Use:               "tree [BOX|KIND/NAME]",
 		Short:             "Show boxes, their resources and the children of these",
 		Long:              long,
 		Example:           example,
-		ValidArgsFunction: f.Complete(session.Offer{Resources: true, Most: 1}),
-		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: f.Complete(session.Offer{Boxes: true, Resources: true, Most: 1}),
+		Args:              arguments.AtMostOne("BOX or KIND/NAME", "website/hello"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout())
 		},
@@ -79,13 +85,11 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	kind, name := "", ""
-	if len(args) == 1 {
-		if kind, name, err = session.Split(args[0]); err != nil {
-			return err
-		}
+	wanted, err := session.Parse(args)
+	if err != nil {
+		return err
 	}
-	a, err := f.ask(ctx, kind, name)
+	a, err := f.ask(ctx, wanted)
 	if err != nil {
 		return exit.Failure(err)
 	}
@@ -100,53 +104,75 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// ask asks for one resource, or without a kind for all of all boxes.
-func (f *flags) ask(ctx context.Context, kind, name string) (*answer, error) {
+// ask asks for one box or one resource, or where none is wanted for all of all boxes.
+func (f *flags) ask(ctx context.Context, wanted []session.Argument) (*answer, error) {
 	i, err := f.New(ctx, f.now())
 	if err != nil {
 		return nil, err
 	}
 	g := &builder{Inspector: i, shown: map[string]bool{}, listed: map[listKey]*listResult{}}
 	a := &answer{Manager: i.Manager(ctx), Items: []*node{}, now: i.Now()}
-	if kind != "" {
-		target, err := i.Resolve(kind, name)
+	for _, one := range wanted {
+		target, err := i.Find(one)
+		switch {
+		case err != nil:
+			return nil, err
+		case session.IsBox(target):
+			box, err := i.Box(ctx, target.Name)
+			if err != nil {
+				return nil, err
+			}
+			f.add(ctx, a, g, box)
+		default:
+			if err := a.addResource(ctx, g, target); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		boxes, err := i.Boxes()
 		if err != nil {
 			return nil, err
 		}
-		resource, err := i.Resource(ctx, target)
-		if err != nil {
-			return nil, err
+		if len(boxes) == 0 {
+			return nil, errors.New("there are no OperatorBoxes")
 		}
-		box := &node{Kind: kindBox, Name: resource.Box}
-		if found := g.box(ctx, resource.Box); found != nil {
-			box = boxNode(found)
+		for n := range boxes {
+			f.add(ctx, a, g, &boxes[n])
 		}
-		box.Children = []*node{g.resource(ctx, resource)}
-		a.Items, a.Notes = append(a.Items, box), slices.Concat(resource.Notes, g.notes())
-		return a, nil
-	}
-	boxes, err := i.Boxes()
-	if err != nil {
-		return nil, err
-	}
-	if len(boxes) == 0 {
-		return nil, errors.New("there are no OperatorBoxes")
-	}
-	for n := range boxes {
-		box := boxNode(&boxes[n])
-		resources, err := i.Resources(ctx, &boxes[n], f.Namespace)
-		if err != nil {
-			a.incomplete = true
-			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known%s: %v", boxes[n].Name, narrower(err), err))
-		}
-		for _, r := range resources {
-			box.Children = append(box.Children, g.resource(ctx, r))
-			a.Notes = append(a.Notes, prefixed(r)...)
-		}
-		a.Items = append(a.Items, box)
 	}
 	a.Notes = append(a.Notes, g.notes()...)
 	return a, nil
+}
+
+// addResource adds one resource below its box.
+func (a *answer) addResource(ctx context.Context, g *builder, target inspect.Target) error {
+	resource, err := g.Resource(ctx, target)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the resource
+	}
+	box := &node{Kind: kindBox, Name: resource.Box}
+	if found := g.box(ctx, resource.Box); found != nil {
+		box = boxNode(found)
+	}
+	box.Children = []*node{g.resource(ctx, resource)}
+	a.Items, a.Notes = append(a.Items, box), append(a.Notes, resource.Notes...)
+	return nil
+}
+
+// add adds a box with its resources.
+func (f *flags) add(ctx context.Context, a *answer, g *builder, of *v1alpha1.OperatorBox) {
+	box := boxNode(of)
+	resources, err := g.Resources(ctx, of, f.Namespace)
+	if err != nil {
+		a.incomplete = true
+		a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known%s: %v", of.Name, narrower(err), err))
+	}
+	for _, r := range resources {
+		box.Children = append(box.Children, g.resource(ctx, r))
+		a.Notes = append(a.Notes, prefixed(r)...)
+	}
+	a.Items = append(a.Items, box)
 }
 
 // prefixed are the notes of one resource among many.

@@ -51,6 +51,7 @@ func TestTreeGolden(t *testing.T) {
 	}{
 		"all":      {code: exit.No},
 		"resource": {args: []string{"shop/flowers"}, code: exit.No},
+		"box":      {args: []string{"shops"}, code: exit.No},
 		"json":     {args: []string{"-o", "json"}, code: exit.No},
 		"yaml":     {args: []string{"shop/flowers", "-o", "yaml"}, code: exit.No},
 		"no-rights": {args: []string{"-n", "default"}, code: exit.No, change: func(s *shared.APIServer) {
@@ -91,8 +92,9 @@ func TestTreeSaysWhyThereIsNothingToSay(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"two arguments":      {args: []string{"a/b", "c/d"}, code: exit.Usage, want: "accepts at most 1 arg(s), received 2"},
-		"no name":            {args: []string{"shop"}, code: exit.Usage, want: `"shop": wanted KIND/NAME`},
+		"two arguments":      {args: []string{"a/b", "c/d"}, code: exit.Usage, want: `wanted at most one argument BOX or KIND/NAME, such as website/hello, got 2: "a/b", "c/d"`},
+		"no name":            {args: []string{"shop/"}, code: exit.Usage, want: `"shop/": wanted BOX, or KIND/NAME`},
+		"an absent box":      {args: []string{"shop"}, code: exit.No, want: `OperatorBox "shop" not found, did you mean "shops"?`},
 		"an unknown format":  {args: []string{"-o", "wide"}, code: exit.Usage, want: `--output "wide": wanted json or yaml`},
 		"an unknown kind":    {args: []string{"shpo/flowers"}, code: exit.No, want: `did you mean "shop"?`},
 		"an absent resource": {args: []string{"shop/weeds"}, code: exit.No, want: `shops.demo.example.com "weeds" not found in namespace "default"`},
@@ -195,4 +197,21 @@ func TestTreeOfABoxWhoseDefinitionCannotBeRead(t *testing.T) {
 	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "--kubeconfig", server.Start(t))
 	g.Expect(code).To(Equal(exit.No), stderr)
 	g.Expect(stdout).To(ContainSubstring(`: its crd.definition can't be read, and it has installed no CRD`))
+}
+
+// A box is named as for other commands, and shown alone. Its name is enough where boxes may not be listed.
+func TestTreeOfABox(t *testing.T) {
+	g := NewWithT(t)
+	server := &shared.APIServer{Objects: shared.Objects(t, cluster), Refuse: forbid("/operatorboxes")}
+	decorate(server, map[string]any{})
+	config := server.Start(t)
+	var first string
+	for _, named := range []string{"shops", "box/shops", "boxes/shops", "operatorbox/shops", "obox/shops"} {
+		stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", named, "--kubeconfig", config)
+		g.Expect(code).To(Equal(exit.No), stdout+stderr)
+		if first == "" {
+			first = stdout
+		}
+		g.Expect(stdout).To(And(Equal(first), ContainSubstring("OperatorBox/shops "), ContainSubstring("Shop/default/flowers "), Not(ContainSubstring("decorator"))), named)
+	}
 }

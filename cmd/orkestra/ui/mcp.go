@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
@@ -42,7 +43,7 @@ func NewMCPCommand() *cobra.Command {
 		Short:   "Offer boxes and their resources to a language model",
 		Long:    mcpLong,
 		Example: mcpExample,
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := offer(cmd.Context(), &flags, cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
 				return exit.Failure(err)

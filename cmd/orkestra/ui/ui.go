@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/engine/web"
@@ -46,7 +47,7 @@ func NewCommand() *cobra.Command {
 		Short:   "Serve a page that shows boxes and their resources",
 		Long:    long,
 		Example: example,
-		Args:    cobra.NoArgs,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.port < 0 || f.port > 65535 {
 				return fmt.Errorf("--port %d: wanted 0, for any free port, to 65535", f.port)

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,6 +95,65 @@ func TestValidateTakesKindsFromFiles(t *testing.T) {
 	stdout, _, code := orkestra(t, box+"---\n"+zones, "validate", "-f", "-", "--crd", websites)
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stdout).To(ContainSubstring("Zone is cluster-scoped and the resources are not"))
+}
+
+// A CRD that another box of the cluster has is not free, unless that box goes, or a file says otherwise of it. Boxes over objects of others share a kind.
+func TestValidateSeesTheBoxesOfTheCluster(t *testing.T) {
+	const taken = `spec.crd.name: OperatorBox "other" of the cluster serves websites.demo.example.com already; only one box can: delete that one, or name another CRD` + "\n"
+	box := func(name, crd, more string) string {
+		return "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: " + name + ", uid: " + name + ", creationTimestamp: \"2026-01-02T03:04:00Z\"" + more + "}\nspec: {crd: {" + crd + "}, onReconcile: {configmaps: [{data: {a: b}}]}}\n"
+	}
+	const site, pods = "name: websites.demo.example.com", "apiVersion: v1, kind: Pod}, selector: {matchLabels: {a: b}"
+	waiting := func(text string) string {
+		return text + `status: {conditions: [{type: Ready, status: "False", reason: CRDClaimed, message: m, lastTransitionTime: "2026-01-02T03:04:00Z"}]}` + "\n"
+	}
+	for name, tc := range map[string]struct {
+		written   string
+		inCluster []string
+		refuse    bool
+		want      string // empty: it is valid, and there is nothing to say
+	}{
+		"another box":                        {written: box("mine", site, ""), inCluster: []string{box("other", site, "")}, want: taken},
+		"itself":                             {written: box("mine", site, ""), inCluster: []string{box("mine", site, "")}},
+		"of another CRD":                     {written: box("mine", site, ""), inCluster: []string{box("other", "name: regions.infra.example.com", "")}},
+		"no boxes at all":                    {written: box("mine", site, "")},
+		"one that goes":                      {written: box("mine", site, ""), inCluster: []string{box("other", site, `, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [a/b]`)}},
+		"one that a file changes":            {written: box("mine", site, "") + "---\n" + box("other", "name: regions.infra.example.com", ""), inCluster: []string{box("other", site, "")}},
+		"one that waits for it":              {written: box("zone", site, ""), inCluster: []string{waiting(box("other", site, "")), box("zone", site, "")}},
+		"one that it waits for":              {written: box("a", site, ""), inCluster: []string{box("other", site, ""), waiting(box("a", site, ""))}, want: taken},
+		"a younger one, and nobody has said": {written: box("a", site, ""), inCluster: []string{box("other", site, ""), box("a", site, "")}},
+		"boxes may not be listed":            {written: box("mine", site, ""), inCluster: []string{box("other", site, "")}, refuse: true, want: "note: it is not known whether another box of the cluster serves websites.demo.example.com: listing OperatorBoxes: "},
+		"objects of others":                  {written: box("mine", pods, ""), inCluster: []string{box("other", pods, "")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := &shared.APIServer{Objects: shared.Objects(t, websites, fixtures+"cluster.yaml")}
+			for i, text := range tc.inCluster {
+				file := filepath.Join(t.TempDir(), fmt.Sprint(i))
+				g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+				server.Objects = append(server.Objects, shared.Objects(t, file)...)
+			}
+			if tc.refuse {
+				server.Refuse = func(path string) int {
+					if strings.HasSuffix(path, "/operatorboxes") {
+						return http.StatusForbidden
+					}
+					return 0
+				}
+			}
+			stdout, stderr, code := orkestra(t, tc.written, "validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", server.Start(t))
+			if tc.want == taken {
+				g.Expect(code).To(Equal(exit.No), stdout)
+				g.Expect(stdout).To(ContainSubstring(tc.want))
+				return
+			}
+			g.Expect(stdout).To(And(ContainSubstring(tc.want), Not(ContainSubstring("serves websites.demo.example.com already"))))
+			if tc.want == "" && !strings.Contains(tc.written, "regions") { // a CRD that the cluster lacks is another mistake
+				g.Expect(code).To(BeZero(), stdout+stderr)
+				g.Expect(stdout).NotTo(ContainSubstring("note"))
+			}
+		})
+	}
 }
 
 func TestValidateFailsWithoutTheCluster(t *testing.T) {

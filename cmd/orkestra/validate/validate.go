@@ -33,7 +33,8 @@ the box is still checked, and a note says so.
 Whether a function that a box names is there, and takes the type that the box says, is checked by a manager of one's own that has
 functions: run its validate. Elsewhere a note says that it is not known.
 
-` + ClusterHelp + `
+` + ClusterHelp + ` That no other box of the cluster serves the same CRD is
+checked by validate alone (rights: list on boxes; without it a note says that this is not known).
 
 Other objects in the files are ignored. Templates of Helm and overlays of Kustomize are not expanded: pipe their output in.
 
@@ -136,6 +137,9 @@ func (f *Flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 	v, err := f.Validator(in, nil)
 	if err != nil {
 		return err
+	}
+	if v.Server != nil {
+		v.ClusterBoxes = v.Server.Boxes
 	}
 	results, err := v.Validate(ctx)
 	if err != nil {

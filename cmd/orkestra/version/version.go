@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 )
 
@@ -46,7 +47,7 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit, Go and the Kubernetes that it was tested with",
-		Args:  cobra.NoArgs,
+		Args:  arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, err := output.Writer(format, func(out io.Writer, i Info) error {
 				_, err := fmt.Fprintf(out, "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", i.Version, i.Commit, i.Go, i.Kubernetes)

@@ -1,13 +1,18 @@
 package wait
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/controllers/center"
+	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/view"
@@ -87,6 +92,27 @@ func (g goal) met(obj *unstructured.Unstructured) (met, hopeless bool, how strin
 	hopeless = g.condition == v1alpha1.ConditionReady && strings.EqualFold(g.status, string(metav1.ConditionTrue)) && stalled != nil && isOfToday(obj, stalled)
 	return false, hopeless, how
 }
+
+// unwritten says why the box of a resource can't write the condition that is waited for; empty: it can, or that is not known.
+func unwritten(ctx context.Context, i *session.Inspector, t inspect.Target, g goal) string {
+	if g.condition == "" {
+		return ""
+	}
+	for _, box := range i.BoxesOver(t.CRD) {
+		plan, err := i.Plan(ctx, box)
+		if err != nil {
+			continue // then it is waited for
+		}
+		ours := plan.Conditions[g.condition] || slices.ContainsFunc(ofResources, func(kind string) bool { return strings.EqualFold(kind, g.condition) })
+		if why := center.Unwritten(plan); why != nil && ours {
+			return why.Message
+		}
+	}
+	return ""
+}
+
+// ofResources are the conditions that boxes write to their resources, beside those that they declare.
+var ofResources = []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRolledBack}
 
 // stalledOf gives the condition Stalled where it is True; nil: it is not.
 func stalledOf(obj *unstructured.Unstructured) *api.Condition {

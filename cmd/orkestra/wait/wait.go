@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
@@ -27,6 +28,7 @@ Without --for it is the condition Ready. A condition counts when it speaks of th
 the other. KIND may be any kind that the cluster has: crdhealth/shop has the condition Healthy.
 
 Who waits for Ready need not wait for the timeout where an object goes no further by itself: it ends when its condition Stalled is True.
+It ends at once, too, where the CRD leaves no room for the condition of a box, such as one without a status subresource.
 What is not met in time while no manager is at work is an error that says so, too.
 
 Rights: get, list and watch on the object. The exit code is 0 when all is as wanted, 1 when it is not in time, and 2 for wrong use.`
@@ -60,12 +62,7 @@ func NewCommand(now func() time.Time) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: f.Complete(session.Offer{Boxes: true, Resources: true}),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("wanted BOX or KIND/NAME")
-			}
-			return nil
-		},
+		Args:              arguments.Some("BOX or KIND/NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout())
 		},
@@ -116,7 +113,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	for _, one := range wanted {
 		target, err := i.Find(one)
 		for n := 0; err == nil && n < len(goals); n++ {
-			if err = w.wait(ctx, target, goals[n]); err == nil {
+			if err = w.wait(ctx, target, goals[n], unwritten(ctx, i, target, goals[n])); err == nil {
 				_, err = fmt.Fprintf(out, "%s/%s: %s is met\n", strings.ToLower(target.Kind.Kind), target.Name, goals[n])
 			}
 		}
@@ -154,8 +151,8 @@ func (w *waiter) vain(format string, args ...any) error {
 	return errors.New(text)
 }
 
-// wait waits until an object is as it is to be. The error says how it is instead.
-func (w *waiter) wait(ctx context.Context, t inspect.Target, g goal) error {
+// wait waits until an object is as it is to be. The error says how it is instead. never says why nobody writes the condition; empty: somebody may.
+func (w *waiter) wait(ctx context.Context, t inspect.Target, g goal, never string) error {
 	about := fmt.Sprintf("%s %q", t.Kind.Kind, strings.TrimPrefix(t.Namespace+"/"+t.Name, "/"))
 	var last *unstructured.Unstructured
 	look := func() (done bool, err error) {
@@ -165,6 +162,8 @@ func (w *waiter) wait(ctx context.Context, t inspect.Target, g goal) error {
 			return true, nil
 		case last == nil && g.condition != "":
 			return true, fmt.Errorf("%s not found", about)
+		case never != "" && conditionOf(last, g.condition) == nil:
+			return true, fmt.Errorf("%s can't show the condition %s: %s; orkestra status %s/%s says how it fares", about, g.condition, never, strings.ToLower(t.Kind.Kind), t.Name)
 		case hopeless:
 			return true, fmt.Errorf("%s goes no further by itself: %s", about, how)
 		case w.once:

@@ -162,6 +162,48 @@ func TestWaitLooksOnce(t *testing.T) {
 	}
 }
 
+// TestWaitEndsAtOnceWhereNobodyWritesTheCondition: the CRD has no place for it. What somebody else writes is waited for, and what is there counts.
+func TestWaitEndsAtOnceWhereNobodyWritesTheCondition(t *testing.T) {
+	const never = `error: Shop "default/flowers" can't show the condition Ready: version v1 of shops.demo.example.com has no status subresource: results are in events and in CRDHealth only; orkestra status shop/flowers says how it fares` + "\n"
+	subresources := func(versions []any) { delete(versions[0].(map[string]any), "subresources") }
+	pruned := func(versions []any) {
+		versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["status"] = map[string]any{"type": "object"}
+	}
+	for name, tc := range map[string]struct {
+		change func(versions []any)
+		keep   bool // the status that is there
+		args   []string
+		code   int
+		want   string
+	}{
+		"no subresource":            {subresources, false, []string{"--timeout", "5s"}, exit.No, never},
+		"no conditions":             {pruned, false, []string{"--timeout", "5s"}, exit.No, `error: Shop "default/flowers" can't show the condition Ready: the schema of shops.demo.example.com does not know status.conditions`},
+		"looking once":              {subresources, false, []string{"--timeout", "0"}, exit.No, never},
+		"in other letters":          {subresources, false, []string{"--timeout", "5s", "--for", "condition=stalled=false"}, exit.No, "can't show the condition stalled: "},
+		"a condition of others":     {subresources, false, []string{"--timeout", "0", "--for", "condition=Backed"}, exit.No, `Shop "default/flowers": condition Backed=True is not met: it has no condition Backed`},
+		"a condition that is there": {subresources, true, []string{"--timeout", "0"}, exit.No, `Shop "default/flowers" goes no further by itself: Ready is False: ChildFailed`},
+		"its creation":              {subresources, false, []string{"--timeout", "0", "--for", "create"}, 0, "shop/flowers: its creation is met\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := &shared.APIServer{Objects: shared.Objects(t, "../status/testdata/cluster.yaml")}
+			for _, obj := range server.Objects {
+				switch {
+				case obj.GetKind() == "CustomResourceDefinition":
+					versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+					tc.change(versions)
+					g.Expect(unstructured.SetNestedSlice(obj.Object, versions, "spec", "versions")).To(Succeed())
+				case obj.GetKind() == "Shop" && !tc.keep:
+					delete(obj.Object, "status")
+				}
+			}
+			stdout, stderr, code := shared.Run(t, NewCommand(time.Now), "", append([]string{"wait", "--kubeconfig", server.Start(t), "shop/flowers"}, tc.args...)...)
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout + stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
 // TestWaitAsksForTheManagerWhenTheTimeIsOver: it was at work when the command began, and is at work when it ends.
 func TestWaitAsksForTheManagerWhenTheTimeIsOver(t *testing.T) {
 	renewed := time.Date(2026, 1, 2, 3, 4, 3, 0, time.UTC)
@@ -198,7 +240,7 @@ func waiting(t *testing.T, c client.WithWatch, text string, timeout time.Duratio
 	go func() {
 		defer cancel()
 		w := &waiter{client: c, timeout: timeout, away: func() string { return strings.Join(away, "") }}
-		ended <- w.wait(ctx, inspect.Target{Kind: shopKind, Namespace: "default", Name: "flowers"}, wanted)
+		ended <- w.wait(ctx, inspect.Target{Kind: shopKind, Namespace: "default", Name: "flowers"}, wanted, "")
 	}()
 	synctest.Wait()
 	return ended

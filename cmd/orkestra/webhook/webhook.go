@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/arguments"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/process"
@@ -57,7 +58,7 @@ func NewCommand(providers *provider.Registry) *cobra.Command {
 		Use:   "webhook",
 		Short: "Compile boxes where they are applied",
 		Long:  long,
-		Args:  cobra.NoArgs,
+		Args:  arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context())
 		},

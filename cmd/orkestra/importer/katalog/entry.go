@@ -137,12 +137,26 @@ func (e *entry) crd(at string, content map[string]any, given []CRD) *CRD {
 		spec["name"] = crd.Name
 		e.o.Comes("spec.crd", fileAt)
 		e.o.Comes("spec.crd.name", fileAt)
+	case name != "" && len(given) > 0:
+		e.o.Fail("spec.crd", fileAt, fmt.Sprintf("no file that is given and holds a CRD is called %s: give it with --crd %s, or say in apiTypes which of those it is that are given: %s", filepath.Base(name), name, names(given)))
 	case name != "":
 		e.o.Fail("spec.crd", fileAt, fmt.Sprintf("the file is not read from here: give it with --crd %s", name))
+	case len(given) > 0:
+		e.o.Fail("spec.crd", typesAt, fmt.Sprintf("nothing says which of the CRDs it is that are given: wanted apiTypes with group and kind, or crdFile; given: %s", names(given)))
 	default:
 		e.o.Fail("spec.crd", typesAt, "nothing says which CRD it is: wanted apiTypes with group and kind, or a CRD by --crd")
 	}
 	return crd
+}
+
+// names lists the CRDs that are given.
+func names(given []CRD) string {
+	var out []string
+	for _, crd := range given {
+		out = append(out, crd.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ", ")
 }
 
 // first gives a field of an entry, or else of its operatorBox, and its path.

@@ -71,28 +71,20 @@ func readDefinitions(file string) (schema, error) {
 	return definitions, nil
 }
 
-// objectSchema is the schema of a map whose keys are values. Maps of values in it are required: null in place of one takes it away, and the templates, which
-// read what is in it, would fail in words of their own.
-func objectSchema(written *yamlv3.Node, path string) (schema, error) {
-	properties, required := schema{}, []string{}
+// objectSchema is the schema of a map whose keys are values.
+func objectSchema(object *yamlv3.Node, path string) (schema, error) {
+	properties := schema{}
 	var problems []error
-	for i := 0; i+1 < len(written.Content); i += 2 {
-		key, value := written.Content[i], written.Content[i+1]
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		key, value := object.Content[i], object.Content[i+1]
 		property, err := valueSchema(key.HeadComment, value, path+"."+key.Value)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		properties[key.Value] = property
-		if property["properties"] != nil && property["description"] == nil {
-			required = append(required, key.Value)
-		}
 	}
-	object := schema{"type": "object", "additionalProperties": false, "properties": properties}
-	if slices.Sort(required); len(required) > 0 {
-		object["required"] = required
-	}
-	return object, errors.Join(problems...)
+	return schema{"type": "object", "additionalProperties": false, "properties": properties}, errors.Join(problems...)
 }
 
 // valueSchema is the schema of one value.

@@ -73,16 +73,28 @@ func each(names []string, do func(name string) error) error {
 // follower tells what becomes of objects of one kind, by a watch: who polls takes time from those who work.
 type follower struct {
 	open     func() (watch.Interface, error)
+	list     func() (*unstructured.UnstructuredList, error)
 	watching watch.Interface
+	seen     map[string]*unstructured.Unstructured // by their names; what goes while no watch is open is found by them
 }
 
 // follow begins to watch objects of a kind in the namespace default. It begins with those that are there.
 func (p *plane) follow(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) (*follower, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	f := &follower{open: func() (watch.Interface, error) {
-		return p.watching.Watch(ctx, list, append([]client.ListOption{client.InNamespace("default")}, options...)...)
-	}}
+	options = append([]client.ListOption{client.InNamespace("default")}, options...)
+	newList := func() *unstructured.UnstructuredList {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		return list
+	}
+	f := &follower{
+		open: func() (watch.Interface, error) { return p.watching.Watch(ctx, newList(), options...) },
+		list: func() (*unstructured.UnstructuredList, error) {
+			list := newList()
+			err := p.watching.List(ctx, list, options...)
+			return list, err
+		},
+		seen: map[string]*unstructured.Unstructured{},
+	}
 	var err error
 	f.watching, err = f.open()
 	return f, err
@@ -98,20 +110,81 @@ func (f *follower) until(what string, done func(event watch.Event, obj *unstruct
 	for {
 		select {
 		case event, open := <-f.watching.ResultChan():
-			if !open { // a CRD that is new has its watches cut once; the next one begins with what there is
-				f.watching.Stop()
-				var err error
-				if f.watching, err = f.open(); err != nil {
+			if !open { // the API server cuts the watches of a CRD now and then
+				ended, err := f.again(done)
+				if err != nil || ended {
 					return err
 				}
 				continue
 			}
-			if obj, ok := event.Object.(*unstructured.Unstructured); ok && done(event, obj) {
+			if obj, ok := event.Object.(*unstructured.Unstructured); ok && f.tell(event, obj, done) {
 				return nil
 			}
 		case <-late.C:
 			return fmt.Errorf("%s: not within %s", what, most)
 		}
+	}
+}
+
+// tell passes an event on, and keeps in mind what there is.
+func (f *follower) tell(event watch.Event, obj *unstructured.Unstructured, done func(event watch.Event, obj *unstructured.Unstructured) bool) bool {
+	if event.Type == watch.Deleted {
+		delete(f.seen, obj.GetName())
+	} else {
+		f.seen[obj.GetName()] = obj
+	}
+	return done(event, obj)
+}
+
+// again opens another watch, which begins with what there is, and tells what has gone meanwhile.
+func (f *follower) again(done func(event watch.Event, obj *unstructured.Unstructured) bool) (ended bool, err error) {
+	f.watching.Stop()
+	if f.watching, err = f.open(); err != nil {
+		return false, err
+	}
+	now, err := f.list()
+	if err != nil {
+		return false, err
+	}
+	left := map[string]bool{}
+	for i := range now.Items {
+		left[now.Items[i].GetName()] = true
+	}
+	for name, obj := range f.seen {
+		if !left[name] && f.tell(watch.Event{Type: watch.Deleted, Object: obj}, obj, done) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// TestFollower: what goes while no watch is open is told with the next one.
+func TestFollower(t *testing.T) {
+	watches, kept := []*watch.FakeWatcher{watch.NewFakeWithChanSize(2, false), watch.NewFake()}, noiseOf("Applied", "kept")
+	opened := 0
+	f := &follower{
+		seen: map[string]*unstructured.Unstructured{},
+		open: func() (watch.Interface, error) {
+			opened++
+			return watches[opened], nil
+		},
+		list: func() (*unstructured.UnstructuredList, error) {
+			return &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*kept}}, nil
+		},
+		watching: watches[0],
+	}
+	watches[0].Add(kept)
+	watches[0].Add(noiseOf("Applied", "gone"))
+	watches[0].Stop()
+	gone := ""
+	err := f.until("one is gone", func(event watch.Event, obj *unstructured.Unstructured) bool {
+		if event.Type == watch.Deleted {
+			gone += obj.GetName()
+		}
+		return gone != ""
+	})
+	if err != nil || gone != "gone" {
+		t.Errorf("%q is gone (%v), wanted %q", gone, err, "gone")
 	}
 }
 

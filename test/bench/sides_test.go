@@ -321,7 +321,7 @@ func (u *turn) deleted() error {
 		defer func() { follower.stop() }()
 		missing := map[string]bool{}
 		for _, name := range u.alive {
-			missing[name] = true
+			missing[name], follower.seen[name] = true, noiseOf(u.kind, name)
 		}
 		began := time.Now()
 		if err := each(u.alive, func(name string) error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, name)) }); err != nil {

@@ -40,7 +40,12 @@ spec:
         served: true
         storage: true
         subresources: {status: {}}
-        schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+        schema:
+          openAPIV3Schema:
+            type: object
+            properties:
+              spec: {type: object, properties: {host: {type: string}}}
+              status: {type: object, x-kubernetes-preserve-unknown-fields: true}
   onReconcile:
     configmaps:
 `

@@ -20,7 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// responseTTL is how long an answer may be kept by those who keep answers, which Crossplane does not by default.
+// responseTTL is how long an answer holds, after which Crossplane asks again. It is what functions say that are made with Crossplane's SDK, where
+// they say nothing else.
 const responseTTL = time.Minute
 
 func main() {

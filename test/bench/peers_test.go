@@ -50,8 +50,8 @@ func peerRows() []table.Row {
 	)
 }
 
-// BenchmarkPeers runs other tools that make the same children, in turns with Orkestra on one control plane, each as its chart installs it where its
-// column does not say otherwise. make bench-peers builds them.
+// BenchmarkPeers runs other tools that make the same children, in turns with Orkestra on one control plane, each as its chart installs it, but
+// for the election of a leader, where its column does not say otherwise. make bench-peers builds them.
 func BenchmarkPeers(b *testing.B) {
 	t := &sheet{table.New(peerRows(), ours, kro, kroTuned, crossplane), readSettings(b)}
 	before := load()
@@ -86,9 +86,9 @@ func (p *plane) peers(b *testing.B) []*contender {
 		must(b, p.kube.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}
 	binary := func(name string) string { return filepath.Join("..", "..", "bin", name) }
-	// What kro's chart says beyond the defaults of the binary, which logs at debug level and elects nobody.
-	byKRO := []string{binary("kro"), "--metrics-bind-address=0", "--health-probe-bind-address=0", "--zap-log-level=info", "--zap-encoder=console", "--zap-devel=false",
-		"--leader-elect", "--leader-election-namespace=" + ownNamespace}
+	// kro's binary logs at debug level, and its chart does not. Its chart has it elect a leader, too, and Crossplane's: that is left out, since Crossplane
+	// can do so in a Pod alone, and kro would wait for its own lease at each restart.
+	byKRO := []string{binary("kro"), "--metrics-bind-address=0", "--health-probe-bind-address=0", "--zap-log-level=info", "--zap-encoder=console", "--zap-devel=false"}
 	all := []*contender{
 		{column: ours, short: "o", kind: "Applied", chained: "Chained", defining: boxDefinitions(), command: managerCommand(binary("orkestra"))},
 		{column: kro, short: "k", kind: "Graphed", chained: "Graphchained", defining: graphDefinitions(), command: byKRO},
@@ -120,7 +120,7 @@ func (p *plane) crossplane(b *testing.B, core, function string) *contender {
 	must(b, p.kube.Status().Patch(b.Context(), revision, client.RawPatch("application/merge-patch+json", status)))
 	return &contender{
 		column: crossplane, short: "c", kind: "Composed", chained: "Composedchained", defining: compositeDefinitions(), byEnvironment: true,
-		command: []string{core, "core", "start", "--enable-webhooks=false", "--leader-election", "--metrics-port=0", "--health-probe-port=0", "--namespace=" + crossplaneNamespace,
+		command: []string{core, "core", "start", "--enable-webhooks=false", "--metrics-port=0", "--health-probe-port=0", "--namespace=" + crossplaneNamespace,
 			"--tls-client-certs-dir=" + files, "--tls-server-certs-dir=" + files, "--cache-dir=" + files},
 		beside: []string{function, address, filepath.Join(files, corev1.TLSCertKey), filepath.Join(files, corev1.TLSPrivateKeyKey)},
 	}

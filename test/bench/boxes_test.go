@@ -264,14 +264,7 @@ func (u *turn) doNothing() error {
 	u.counted()
 	time.Sleep(u.t.idle) // what is written late is written by then
 	u.audit.since(u.b, u.user)
-	before, err := u.process.cpu()
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	time.Sleep(u.t.idle)
-	took := time.Since(began)
-	after, err := u.process.cpu()
+	r, err := u.rests(u.t.idle)
 	if err != nil {
 		return err
 	}
@@ -279,12 +272,11 @@ func (u *turn) doNothing() error {
 	if err != nil {
 		return err
 	}
-	counts, sum := u.audit.since(u.b, u.user)
 	u.add("many.rss", rss)
-	u.add("many.cpu", 100*float64(after-before)/float64(took))
-	u.add("many.requests", float64(sum)/took.Minutes())
-	if sum > 0 {
-		u.t.Note("Requests in %s of idle boxes, %s: %s.", u.t.idle, u.column, listed(counts, 1))
+	u.add("many.cpu", r.load())
+	u.add("many.requests", r.aMinute())
+	if r.requests > 0 {
+		u.t.Note("Requests in %s of idle boxes, %s: %s.", u.t.idle, u.column, listed(r.counts, 1))
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,24 +178,18 @@ func (u *turn) touched() error {
 	return nil
 }
 
+// minutely is how many times BENCH_IDLE are more than a minute, as that is by default.
+const minutely = 4
+
 // rest looks at a process whose resources are all settled, for long enough that what is looked at again each minute is.
 func (u *turn) rest() error {
-	const times = 4
 	u.late()
-	before, err := u.process.cpu()
+	r, err := u.rests(minutely * u.t.idle)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	time.Sleep(times * u.t.idle)
-	took := time.Since(began)
-	after, err := u.process.cpu()
-	if err != nil {
-		return err
-	}
-	counts, sum := u.audit.since(u.b, u.user)
-	u.add("rest.cpu", 100*float64(after-before)/float64(took))
-	u.add("rest.requests", float64(sum)/took.Minutes())
-	u.t.Note("Requests in %s beside %d settled resources, %s: %s.", times*u.t.idle, len(u.alive), u.column, listed(counts, 1))
+	u.add("rest.cpu", r.load())
+	u.add("rest.requests", r.aMinute())
+	u.t.Note("Requests in %s beside %d settled resources, %s: %s.", minutely*u.t.idle, len(u.alive), u.column, listed(r.counts, 1))
 	return nil
 }

@@ -245,21 +245,15 @@ func (u *turn) noOp() error {
 		return err
 	}
 	u.late()
-	before, err := u.process.cpu()
+	r, err := u.rests(u.t.idle)
 	if err != nil {
 		return err
 	}
-	time.Sleep(u.t.idle)
-	after, err := u.process.cpu()
-	if err != nil {
-		return err
-	}
-	counts, sum := u.audit.since(u.b, u.user)
 	cycles := int(float64(len(u.alive)) * float64(u.t.idle) / float64(oftenResynced))
-	u.add("noop.requests", float64(sum))
-	u.add("noop.cpu", milliseconds(after-before, cycles))
-	if sum > 0 {
-		u.t.Note("Requests in %s of resyncs of %d resources, %s: %s.", u.t.idle, len(u.alive), u.column, listed(counts, 1))
+	u.add("noop.requests", float64(r.requests))
+	u.add("noop.cpu", milliseconds(r.cpu, cycles))
+	if r.requests > 0 {
+		u.t.Note("Requests in %s of resyncs of %d resources, %s: %s.", u.t.idle, len(u.alive), u.column, listed(r.counts, 1))
 	}
 	return u.applyBox(usualResync, text)
 }

@@ -127,6 +127,38 @@ func (u *turn) spent(what func() error) (cpu time.Duration, counts map[string]in
 	return after - before, counts, err
 }
 
+// rested is what a process has spent in a time in which nobody asked it for anything.
+type rested struct {
+	cpu, took time.Duration
+	counts    map[string]int
+	requests  int
+}
+
+// rests looks at the process for a time. Requests since they were last counted are in it, too.
+func (u *turn) rests(d time.Duration) (rested, error) {
+	u.b.Helper()
+	before, err := u.process.cpu()
+	if err != nil {
+		return rested{}, err
+	}
+	began := time.Now()
+	time.Sleep(d)
+	r := rested{took: time.Since(began)}
+	after, err := u.process.cpu()
+	if err != nil {
+		return rested{}, err
+	}
+	r.cpu = after - before
+	r.counts, r.requests = u.audit.since(u.b, u.user)
+	return r, nil
+}
+
+// load is the share of a core that the process took, in percent.
+func (r rested) load() float64 { return 100 * float64(r.cpu) / float64(r.took) }
+
+// aMinute is how many requests it sent in a minute.
+func (r rested) aMinute() float64 { return float64(r.requests) / r.took.Minutes() }
+
 // oneByOne does something with one name after another, and gives how long each took, as it says, and what all have spent.
 func (u *turn) oneByOne(names []string, what func(name string) (time.Duration, error)) (took times, cpu time.Duration, counts map[string]int, err error) {
 	u.b.Helper()

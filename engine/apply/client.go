@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/decoding"
 )
 
 // metadataOnly asks the API server for an object's metadata alone.
@@ -140,7 +140,7 @@ func (c *Client) applyAs(
 	if err != nil {
 		return nil, false, err
 	}
-	answer, err = decode(raw)
+	answer, err = decoding.Object(raw)
 	return answer, code == http.StatusCreated, err
 }
 
@@ -165,7 +165,7 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 	if err != nil {
 		return nil, err
 	}
-	return decode(raw)
+	return decoding.Object(raw)
 }
 
 // get reads an object, past every cache.
@@ -178,7 +178,7 @@ func (c *Client) get(ctx context.Context, t target) (*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	return decode(raw)
+	return decoding.Object(raw)
 }
 
 // metadata reads the metadata of an object, past every cache.
@@ -191,7 +191,7 @@ func (c *Client) metadata(ctx context.Context, t target) (*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	obj, err := decode(raw)
+	obj, err := decoding.Object(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (c *Client) sendPatch(
 	if err != nil {
 		return nil, err
 	}
-	return decode(raw)
+	return decoding.Object(raw)
 }
 
 // jsonPatch sends a JSON patch.
@@ -340,17 +340,4 @@ func read(result rest.Result) ([]byte, error) {
 		return nil, err
 	}
 	return result.Raw()
-}
-
-func decode(raw []byte) (*unstructured.Unstructured, error) {
-	obj := &unstructured.Unstructured{}
-	// UnmarshalJSON would read the whole text twice more, to see of which kind it is and whether it is a list.
-	err := utiljson.Unmarshal(raw, &obj.Object)
-	if err == nil && obj.GetKind() == "" {
-		err = errors.New("it has no kind")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
-	}
-	return obj, nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/orkspace/orkestra/engine/decoding"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -29,7 +30,7 @@ type Client struct {
 
 // NewClient gives a client of an API server. The error is one of the configuration.
 func NewClient(config *rest.Config) (Client, error) {
-	whole, err := dynamic.NewForConfig(config)
+	whole, err := decoding.NewDynamic(config)
 	if err != nil {
 		return Client{}, fmt.Errorf("making a dynamic client: %w", err)
 	}

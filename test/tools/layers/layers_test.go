@@ -22,7 +22,7 @@ const (
 
 // leaves may import the API and engine/suggest, and nothing else of ours.
 var leaves = []string{
-	"kinds/shape", "hook", "provider", "metrics", "tracing", "drift", "status", "health", "external", "watch", "rings", "suggest",
+	"kinds/shape", "hook", "provider", "metrics", "tracing", "drift", "status", "health", "decoding", "external", "watch", "rings", "suggest",
 }
 
 // stubs stand for modules of others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,9 @@ func (p *plane) installed(b *testing.B) (config *rest.Config, user string) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}, metav1.CreateOptions{})
 	must(b, err)
-	token, err := kube.CoreV1().ServiceAccounts(account.Namespace).CreateToken(b.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	lifetime := int64((24 * time.Hour).Seconds()) // a process would renew it; of an hour, which is usual, it ends within long benchmarks
+	token, err := kube.CoreV1().ServiceAccounts(account.Namespace).CreateToken(b.Context(), account.Name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}, metav1.CreateOptions{})
 	must(b, err)
 	config.BearerToken = token.Status.Token
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""

@@ -1,6 +1,9 @@
 // Package decoding reads what the API server sends of objects of any kind. The results are those of client-go's dynamic client, which goes through the
 // text of an event of a watch a dozen times, to find where it ends, of what kind it is and what is in it; this package does so five times. To take in
-// such events is a large part of what a process does (docs/performance.md, "A burst").
+// such events is a large part of what a process does (docs/performance.md, "Its processor time").
+//
+// Custom kinds that are called Status, APIGroup, APIGroupList, APIResourceList or APIVersions are decoded as what they are: the dynamic client takes
+// them for the types of Kubernetes' own protocol, in whichever group they are.
 package decoding
 
 import (
@@ -77,7 +80,7 @@ func (o objects) Decode(text []byte, defaults *schema.GroupVersionKind, into run
 		return o.Serializer.Decode(text, defaults, nil)
 	}
 	kind := obj.GroupVersionKind()
-	if kind.Version == "" || kind.Kind == "Status" { // a Status is the error that a watch ends with: it has a type of its own
+	if kind.Version == "" || kind.GroupKind() == (schema.GroupKind{Kind: "Status"}) { // the error that a watch ends with has a type of its own
 		return o.Serializer.Decode(text, defaults, nil)
 	}
 	return obj, &kind, nil
@@ -97,8 +100,7 @@ func (e events) Decode(text []byte, defaults *schema.GroupVersionKind, into runt
 		return e.Serializer.Decode(text, defaults, into)
 	}
 	event.Type, event.Object.Raw = kind, object // of a buffer that is used again, when the object has been decoded
-	is := metav1.SchemeGroupVersion.WithKind("WatchEvent")
-	return event, &is, nil
+	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 
 // split finds the type and the object in the text of an event, as API servers encode it: the two, in this order, without a space. false: it is not

@@ -61,12 +61,16 @@ func stream(s runtime.NegotiatedSerializer, text string) (all []string) {
 	info, _ := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(strings.NewReader(text)))
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer.Serializer), s.DecoderToVersion(info.Serializer, nil))
+	var objects []runtime.Object
 	for {
 		kind, obj, err := decoder.Decode()
 		if err != nil {
+			for i, obj := range objects { // now that what comes later was read, too
+				all[i] += fmt.Sprintf(" %T %#v", obj, obj)
+			}
 			return append(all, "error: "+err.Error())
 		}
-		all = append(all, fmt.Sprintf("%s %T %#v", kind, obj, obj))
+		all, objects = append(all, string(kind)), append(objects, obj)
 	}
 }
 
@@ -115,7 +119,7 @@ func TestABrokenWatchIsDecodedAsTheDynamicClientDoes(t *testing.T) {
 	}
 }
 
-// TestOneObjectIsDecodedAsTheDynamicClientDoes is about answers to requests, which may be decoded into something given.
+// TestOneObjectIsDecodedAsTheDynamicClientDoes is about answers to requests, for which a client may know a version, or what an error is.
 func TestOneObjectIsDecodedAsTheDynamicClientDoes(t *testing.T) {
 	g := NewWithT(t)
 	theirs, ours := both()
@@ -125,12 +129,25 @@ func TestOneObjectIsDecodedAsTheDynamicClientDoes(t *testing.T) {
 		}
 		_ = json.Unmarshal([]byte(text), &event) // some are broken, and stay so
 		text = string(event.Object)
-		decoded := func(s runtime.NegotiatedSerializer) string {
-			info, _ := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
-			obj, kind, err := info.Serializer.Decode([]byte(text), nil, nil)
-			return fmt.Sprintf("%#v %v %v", obj, kind, err)
+		for _, defaults := range []*schema.GroupVersionKind{nil, {Version: "v1"}, {Version: "v1", Kind: "Status"}} {
+			decoded := func(s runtime.NegotiatedSerializer) string {
+				info, _ := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
+				obj, kind, err := info.Serializer.Decode([]byte(text), defaults, nil)
+				return fmt.Sprintf("%#v %v %v", obj, kind, err)
+			}
+			g.Expect(decoded(ours)).To(Equal(decoded(theirs)), "%s, %v", name, defaults)
 		}
-		g.Expect(decoded(ours)).To(Equal(decoded(theirs)), name)
+	}
+}
+
+// TestCustomKindsAreNoProtocol: they may have any name.
+func TestCustomKindsAreNoProtocol(t *testing.T) {
+	g := NewWithT(t)
+	_, ours := both()
+	for _, kind := range []string{"Status", "APIGroup", "APIVersions"} {
+		all := stream(ours, fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"a.b/v1","kind":%q,"spec":{"a":"b"}}}`, kind))
+		g.Expect(all[0]).To(HavePrefix("ADDED *unstructured.Unstructured"))
+		g.Expect(all[0]).To(ContainSubstring(`"a":"b"`))
 	}
 }
 

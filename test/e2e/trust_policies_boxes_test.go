@@ -52,6 +52,11 @@ var _ = Describe("Who writes a box", func() {
 	theirs := func(ctx context.Context, account string) {
 		GinkgoHelper()
 		w.box(ctx, `{suspend: true, `+account+`}`)
+		Eventually(func(g Gomega) { // the manager holds it, so that there is something to take off
+			box := ref()
+			g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(box), box)).To(Succeed())
+			g.Expect(box.GetFinalizers()).NotTo(BeEmpty())
+		}).WithContext(ctx).Should(Succeed())
 	}
 
 	It("may act as the account that the box names", func(ctx context.Context) {

@@ -271,8 +271,10 @@ var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
 		ada.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
 		ada.kubectl(ctx, "apply", "-f", resource)
 		ada.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
-		admin.kubectl(ctx, "delete", "namespace", "team-a", "--wait=false")
+		// A namespace that is deleted may take the resource away while the account is still there, which lets it go. Here the account goes first.
+		admin.kubectl(ctx, "delete", "serviceaccount", "site-operator", "-n", "team-a")
 		boxShows(ctx, "team-a-site", v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonAccountMissing, "ServiceAccount team-a/site-operator does not exist")
+		admin.kubectl(ctx, "delete", "namespace", "team-a", "--wait=false")
 		Eventually(admin.try).WithContext(ctx).WithArguments("get", "namespace", "team-a", "-o", "jsonpath={.status.conditions}").
 			Should(ContainSubstring("orkestra.orkspace.io/cleanup in 1 resource instances"))
 		admin.kubectl(ctx, "annotate", "site", "hello", "-n", "team-a", "orkestra.orkspace.io/skip-cleanup=true")

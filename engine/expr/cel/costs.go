@@ -1,10 +1,14 @@
 package cel
 
 import (
+	"math"
 	"math/bits"
 	"regexp/syntax"
 	"strings"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -17,6 +21,29 @@ import (
 // limit. It is asked before the call, because CEL counts a call when it is over, which is too late for one that takes all memory or
 // does not end.
 type cost func(args []ref.Val, limit int) int
+
+// lowerEstimates corrects what the libraries estimate of calls before they are evaluated. Where a number is not written out, they take the largest
+// one there is, also as the least that the call costs, by which an expression is refused. The limit of the evaluation counts there.
+func lowerEstimates() cel.EnvOption {
+	estimate := func(sized func(args []checker.AstNode) checker.SizeEstimate) checker.FunctionEstimator {
+		return func(_ checker.CostEstimator, _ *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+			size := sized(args)
+			return &checker.CallEstimate{CostEstimate: checker.CostEstimate{Min: size.Min, Max: size.Max}, ResultSize: &size}
+		}
+	}
+	unknown := checker.SizeEstimate{Max: math.MaxUint64}
+	nothing := estimate(func([]checker.AstNode) checker.SizeEstimate { return unknown })
+	return cel.CostEstimatorOptions(
+		checker.OverloadCostEstimate("list_slice", nothing), checker.OverloadCostEstimate("list_flatten_int", nothing),
+		checker.OverloadCostEstimate("lists_range", estimate(func(args []checker.AstNode) checker.SizeEstimate {
+			if args[0].Expr().Kind() != ast.LiteralKind {
+				return unknown
+			}
+			n, _ := args[0].Expr().AsLiteral().(types.Int)
+			return checker.FixedSizeEstimate(uint64(max(n, 0)))
+		})),
+	)
+}
 
 // bytesOfUnit is how many bytes of text cost as much as an element.
 const bytesOfUnit = 10

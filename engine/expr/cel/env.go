@@ -82,7 +82,7 @@ var newBase = sync.OnceValues(func() (*base, error) {
 		library.URLs(), library.Regex(), library.Lists(library.ListsVersion(0)), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
-		declareOrdered(),
+		lowerEstimates(), declareOrdered(),
 	}
 	mixed, err := cel.NewEnv(common...)
 	if err != nil {

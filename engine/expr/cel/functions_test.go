@@ -94,6 +94,9 @@ func TestCEL_lists(t *testing.T) {
 		`[1, 1, 2].distinct() == [1, 2] && [1, 2].reverse() == [2, 1]`,
 		`[1, 2, 3, 4].slice(1, 3) == [2, 3] && [[1], [2, 3]].flatten() == [1, 2, 3] && [[[1]], [[2]]].flatten(2) == [1, 2]`,
 		`lists.range(3) == [0, 1, 2] && lists.range(0) == []`,
+		`lists.range(self.spec.replicas).size() == self.spec.replicas && lists.range('abc'.size()).map(i, i * 2) == [0, 2, 4]`,
+		`[1, 2, 3].slice(self.spec.replicas - self.spec.replicas, 2) == [1, 2] && [1, 2, 3].slice(0, 'ab'.size()) == [1, 2]`,
+		`[[1], [2]].flatten(self.spec.replicas - self.spec.replicas + 1) == [1, 2] && 'abc'.substring(self.spec.replicas - self.spec.replicas) == 'abc'`,
 		`[1, 2].first().value() == 1 && ![].first().hasValue() && [1, 2].last().value() == 2`,
 		`sets.contains([1, 2], [2]) && sets.equivalent([1, 2], [2, 1]) && sets.intersects([1], [1, 2])`,
 	)

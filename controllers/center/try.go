@@ -126,7 +126,7 @@ func testOf(text string) (v1alpha1.Test, error) {
 	var test v1alpha1.Test
 	docs := input.Parse("the condition", []byte(text))
 	switch {
-	case len(docs) != 1 || docs[0].Wrong == nil && docs[0].Content == nil:
+	case len(docs) != 1 || docs[0].Wrong == nil && len(docs[0].Content) == 0:
 		return test, errors.New("wanted one condition, such as {field: spec.replicas, greaterThan: 1}")
 	case docs[0].Wrong != nil:
 		return test, errors.New(docs[0].Wrong.Message)

@@ -31,7 +31,7 @@ func TestParseFindsDocumentsAndLines(t *testing.T) {
 		"lines of Windows":         {"---\r\nname: a\r\n---\r\nname: b\r\n", []string{"a 2", "b 4"}},
 		"a line in a block scalar": {"text: |\n  a\n  ---\n  b\nname: a\n", []string{"a 1"}},
 		"no marker":                {"name: a\n----\n", []string{"! 2"}},
-		"not an object":            {"[a]\n---\na\n---\n5\n", nil},
+		"not an object":            {"[a]\n---\na\n---\n5\n", []string{" 1", " 3", " 5"}},
 		"not YAML":                 {"name: a\n---\nx: y: z\n---\nname: c\n", []string{"a 1", "! 3", "c 5"}},
 		"JSON with tabs":           {"{\n\t\"name\": \"a\"\n}\n", []string{"a 1"}},
 		"not JSON":                 {"{\n\t\"name\": \"a\n}\n", []string{"! 2"}},

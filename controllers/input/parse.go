@@ -97,7 +97,11 @@ func (c chunk) parse(file string) Document {
 		doc.Wrong = &Mistake{Message: tooDeep, Line: c.before + 1}
 		return doc
 	}
-	doc.Content, _ = content.(map[string]any)
+	object, isObject := content.(map[string]any)
+	if !isObject && content != nil {
+		object = map[string]any{} // a list, or a text, has no fields, as {} has none: it is told by those to whom each document counts
+	}
+	doc.Content = object
 	return doc
 }
 

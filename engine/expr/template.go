@@ -74,6 +74,24 @@ func (s *Scope) Compile(text string) (*Template, error) {
 // with dots, so that their variables are none.
 var otherSyntax = regexp.MustCompile(`\$\{\s*\.?(?:children\.)?(?:([a-z]\w*)\.)?((?:spec|metadata|status|data)(?:\.\??\w+)+)[^}]*\}`)
 
+// Literal writes a text as a template that gives just that text. Nothing in it is an action then, nor taken for the syntax of another tool.
+func Literal(text string) string {
+	var b strings.Builder
+	plain := func(part string) { b.WriteString(strings.ReplaceAll(part, leftDelim, `{{ "`+leftDelim+`" }}`)) }
+	from := 0
+	for _, at := range otherSyntax.FindAllStringIndex(text, -1) {
+		start, end := at[0], at[0]+len("${")
+		for start > from && text[start-1] == '{' { // it would begin the action
+			start--
+		}
+		plain(text[from:start])
+		fmt.Fprintf(&b, "{{ %q }}", text[start:end])
+		from = end
+	}
+	plain(text[from:])
+	return b.String()
+}
+
 // refuseOtherSyntax refuses a text that would stand in a child as it was written. A name that means nothing here may be meant for whom the text
 // is made.
 func (s *Scope) refuseOtherSyntax(text string) error {

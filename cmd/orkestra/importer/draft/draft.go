@@ -114,9 +114,6 @@ func Below(at, name string) string {
 	}
 }
 
-// Literal writes text so that templates of a box take it as it is.
-func Literal(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
-
 const fieldType = "type"
 
 // StatusSchema is the schema of a status that shows the given fields, with what every resource of a box shows.

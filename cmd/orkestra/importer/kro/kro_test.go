@@ -29,18 +29,19 @@ func TestPartsOfATextWithExpressions(t *testing.T) {
 
 func TestNamesAreReplacedWhereTheyStand(t *testing.T) {
 	for text, want := range map[string]string{
-		"schema.spec.name":                              "self.spec.name",
-		"schema.spec.schema + a.schema":                 "self.spec.schema + children.a.schema",
-		"'schema' + schema.spec.name":                   "'schema' + self.spec.name",
-		"a.items.map(a, a + schema.spec.x)":             "children.a.items.map(a, a + self.spec.x)",
-		"a.items.exists(x, x == a.metadata.name)":       "children.a.items.exists(x, x == children.a.metadata.name)",
-		"has(a.status.ready) && a.status.ready":         "has(children.a.status.ready) && children.a.status.ready",
-		"'ä' + a.metadata.name + 'ö' + b.data.x":        "'ä' + children.a.metadata.name + 'ö' + cross.b.data.x",
-		"a.status.?x.orValue('none')":                   "children.a.status.?x.orValue('none')",
-		"b.data.?x[schema.spec.key]":                    "(cross.b.data.?x[self.spec.key]).orValue(none)",
-		"c.map(x, x.metadata.name)":                     "children.?c.orValue({}).transformList(k, v, v).map(x, x.metadata.name)",
-		"schema.spec.on ? {'a': 1} : omit()":            "self.spec.on ? {'a': 1} : dyn(null)",
-		"[string(schema.spec.x), type(a) == map ? 1:2]": "[string(self.spec.x), type(children.a) == map ? 1:2]",
+		"schema.spec.name":                                                         "self.spec.name",
+		"schema.spec.schema + a.schema":                                            "self.spec.schema + children.a.schema",
+		"'schema' + schema.spec.name":                                              "'schema' + self.spec.name",
+		"a.items.map(a, a + schema.spec.x)":                                        "children.a.items.map(a, a + self.spec.x)",
+		"a.items.exists(x, x == a.metadata.name)":                                  "children.a.items.exists(x, x == children.a.metadata.name)",
+		"has(a.status.ready) && a.status.ready":                                    "has(children.a.status.ready) && children.a.status.ready",
+		"'ä' + a.metadata.name + 'ö' + b.data.x":                                   "'ä' + children.a.metadata.name + 'ö' + cross.b.data.x",
+		"a.status.?x.orValue('none')":                                              "children.a.status.?x.orValue('none')",
+		"b.data.?x[schema.spec.key]":                                               "(cross.b.data.?x[self.spec.key]).orValue(none)",
+		"c.map(x, x.metadata.name)":                                                "children.?c.orValue({}).transformList(k, v, v).map(x, x.metadata.name)",
+		"schema.spec.on ? {'a': 1} : omit()":                                       "self.spec.on ? {'a': 1} : dyn(null)",
+		"sets.contains(a.x, lists.range(3)) && ip.isCanonical(strings.quote('x'))": "sets.contains(children.a.x, lists.range(3)) && ip.isCanonical(strings.quote('x'))",
+		"[string(schema.spec.x), type(a) == map ? 1:2]":                            "[string(self.spec.x), type(children.a) == map ? 1:2]",
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 // plainID is what a resource may be called.
@@ -28,8 +28,10 @@ const schemaName = "schema"
 // boxNames are what expressions of a box begin with.
 var boxNames = []string{"self", "children", "cross", "values", "object", "external", "box"}
 
-// typeNames are the names of CEL's own types and of its options.
-var typeNames = []string{"bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "optional", "string", "type", "uint"}
+// celNames are the names of CEL's own types, of its options, and of the libraries that the CEL of a box has, whose functions begin with them.
+var celNames = []string{
+	"bool", "bytes", "double", "dyn", "format", "int", "ip", "list", "lists", "map", "null_type", "optional", "sets", "string", "strings", "type", "uint",
+}
 
 // foreign are the functions of kro, by the name that they belong to, and what says the same here.
 var foreign = map[string]string{
@@ -49,7 +51,7 @@ func (s scope) parse(text string) (*expression, error) {
 	}
 	for _, call := range e.calls {
 		target, _, _ := strings.Cut(call, ".")
-		if s.g.byID[target] != nil || s.binds(target) || target == schemaName || slices.Contains(typeNames, target) {
+		if s.g.byID[target] != nil || s.binds(target) || target == schemaName || slices.Contains(celNames, target) {
 			continue
 		}
 		if instead := foreign[target]; instead != "" {
@@ -57,7 +59,7 @@ func (s scope) parse(text string) (*expression, error) {
 		}
 	}
 	for _, name := range e.names {
-		known := name == schemaName || s.g.byID[name] != nil || s.binds(name) || s.object && name == "each" || slices.Contains(typeNames, name)
+		known := name == schemaName || s.g.byID[name] != nil || s.binds(name) || s.object && name == "each" || slices.Contains(celNames, name)
 		if !known {
 			return nil, s.g.unknown(name)
 		}
@@ -146,7 +148,7 @@ func (s scope) text(text, base, from string) (string, error) {
 	var b strings.Builder
 	for _, p := range pieces {
 		if !p.cel {
-			b.WriteString(draft.Literal(p.text))
+			b.WriteString(expr.Literal(p.text))
 			continue
 		}
 		e, err := s.parse(p.text)

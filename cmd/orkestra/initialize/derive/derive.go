@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
 	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 // Kind is the kind that the operator is to serve.
@@ -204,7 +205,7 @@ func (t *translation) box() {
 			declaration["when"] = []any{map[string]any{"field": "spec." + g.enabled.shown().name, "equals": true}}
 		}
 		if ns := g.first().namespace; ns != "" {
-			declaration["namespace"] = draft.Literal(ns)
+			declaration["namespace"] = expr.Literal(ns)
 		}
 		declarations = append(declarations, t.filled(declaration))
 	}

@@ -58,6 +58,7 @@ func TestWhatBecomesWhat(t *testing.T) {
 		"items called by the name":  {"{env: [{name: shop-x}]}", "{env: [{name: blog-x}]}", object{"env": []any{object{"name": "{{ .metadata.name }}-x"}}}, object{}, object{}},
 		"another type":              {"{port: 80}", "{port: http}", object{"port": "{{ .spec.port }}"}, object{"port": int64(80)}, object{"port": "http"}},
 		"a template":                {"{a: '{{ .x }}', b: '{{{shop}}'}", "{a: '{{ .x }}', b: '{{{blog}}'}", object{"a": `{{ "{{" }} .x }}`, "b": `{{ "{{" }}{{ "{" }}{{ .metadata.name }}}}`}, object{}, object{}},
+		"what others write":         {"{a: '${spec.image}', b: '{{${metadata.name}.shop'}", "{a: '${spec.image}', b: '{{${metadata.name}.blog'}", object{"a": `{{ "${" }}spec.image}`, "b": `{{ "{{${" }}metadata.name}.{{ .metadata.name }}`}, object{}, object{}},
 		"what CEL is called":        {"{m: {cel: self}}", "{m: {cel: self}}", object{"m": object{"cel": `{{ "self" }}`}}, object{}, object{}},
 		"one long text twice":       {"{a: registry/x:1, b: registry/x:1}", "{a: registry/x:2, b: registry/x:2}", object{"a": "{{ .spec.a }}", "b": "{{ .spec.a }}"}, object{"a": "registry/x:1"}, object{"a": "registry/x:2"}},
 		"a short text twice":        {"{a: x, b: x}", "{a: z, b: z}", object{"a": "{{ .spec.a }}", "b": "{{ .spec.b }}"}, object{"a": "x", "b": "x"}, object{"a": "z", "b": "z"}},

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/importer/draft"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 // place is where a value stands in a manifest.
@@ -306,7 +307,7 @@ func template(pieces []piece) string {
 			b.WriteString(p.read)
 			continue
 		}
-		literal := draft.Literal(p.literal)
+		literal := expr.Literal(p.literal)
 		if rest, ok := strings.CutSuffix(literal, "{"); ok && i+1 < len(pieces) {
 			literal = rest + `{{ "{" }}` // it would begin the action
 		}

@@ -28,7 +28,7 @@ func lowerEstimates() cel.EnvOption {
 	estimate := func(sized func(args []checker.AstNode) checker.SizeEstimate) checker.FunctionEstimator {
 		return func(_ checker.CostEstimator, _ *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 			size := sized(args)
-			return &checker.CallEstimate{CostEstimate: checker.CostEstimate{Min: size.Min, Max: size.Max}, ResultSize: &size}
+			return &checker.CallEstimate{CostEstimate: checker.CostEstimate(size), ResultSize: &size}
 		}
 	}
 	unknown := checker.SizeEstimate{Max: math.MaxUint64}

@@ -2,6 +2,8 @@ package crds
 
 import (
 	"context"
+	"reflect"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
@@ -13,24 +15,40 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
-// Admitted says what the API server will say of the CRD that a box defines, with the API server's own code. The paths are those of the box.
+// Admitted says what the API server will say of the CRD that a box defines. The paths are those of the box.
 func Admitted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	var errs field.ErrorList
+	for _, e := range Refused(ctx, crd) {
+		// Errors of metadata have no place in the box, and are left out: the name is made of group and names.plural, which have errors of
+		// their own.
+		if path, ok := boxspec.DefinitionPath(e.Field); ok {
+			e.Field = path
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+// Refused says what the API server will say of a CRD that is made, with the API server's own code. The paths are those of the CRD.
+func Refused(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	crd = crd.DeepCopy()
 	scheme.Default(crd)
 	var internal apiextensions.CustomResourceDefinition
 	if err := scheme.Convert(crd, &internal, nil); err != nil {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "crd", "definition"), "", err.Error())}
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
 	}
 	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
-		// Errors of metadata and status have no place in the box, and are left out: the name is made of group and names.plural, which have
-		// errors of their own, and a definition has no status.
-		if path, ok := boxspec.DefinitionPath(e.Field); ok {
-			e.Field = path
-			errs = append(errs, e)
+		if strings.HasPrefix(e.Field, "status") {
+			continue // the API server writes it
 		}
+		e.Field = boxspec.CRDPath(e.Field)
+		if kind := reflect.ValueOf(e.BadValue).Kind(); kind == reflect.Slice || kind == reflect.Struct || kind == reflect.Map || kind == reflect.Pointer {
+			e.BadValue = field.OmitValueType{} // it would be shown as the internal type that nobody has written
+		}
+		errs = append(errs, e)
 	}
 	return errs
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,9 +16,15 @@ import (
 
 // CRDs are the CRDs of the files.
 type CRDs struct {
-	byName map[string]*apiextensionsv1.CustomResourceDefinition
-	files  map[string]string // the file that each of them is from
-	wrong  []Unusable        // in the order of the files
+	byName map[string]Definition
+	wrong  []Unusable // in the order of the files
+}
+
+// Definition is a CRD of the files.
+type Definition struct {
+	Document
+	// CRD is what the document says.
+	CRD *apiextensionsv1.CustomResourceDefinition
 }
 
 // Unusable is a document of a CRD that can't be used.
@@ -29,7 +36,7 @@ type Unusable struct {
 
 // NewCRDs gives an empty set.
 func NewCRDs() *CRDs {
-	return &CRDs{byName: map[string]*apiextensionsv1.CustomResourceDefinition{}, files: map[string]string{}}
+	return &CRDs{byName: map[string]Definition{}}
 }
 
 // Add takes a document if it is a CRD.
@@ -55,21 +62,26 @@ func (s *CRDs) Add(doc Document) {
 		err = json.Unmarshal(b, crd)
 	}
 	name := doc.Name()
-	known := s.byName[name]
+	known, twice := s.byName[name]
 	switch {
 	case err != nil:
 		s.Refuse(doc, doc.Mistake("", fmt.Sprintf("can't be read: %v", err)))
 	case name == "" || name != crd.Spec.Names.Plural+"."+crd.Spec.Group:
 		s.Refuse(doc, doc.Mistake("metadata.name", fmt.Sprintf("must be <plural>.<group>: %q", crd.Spec.Names.Plural+"."+crd.Spec.Group)))
-	case known != nil && !equality.Semantic.DeepEqual(known.Spec, crd.Spec):
-		s.Refuse(doc, doc.Mistake("metadata.name", fmt.Sprintf("another %s of this name is in %s", KindCRD, s.files[name])))
-	case known == nil:
-		s.byName[name], s.files[name] = crd, doc.File
+	case twice && !equality.Semantic.DeepEqual(known.CRD.Spec, crd.Spec):
+		s.Refuse(doc, doc.Mistake("metadata.name", fmt.Sprintf("another %s of this name is in %s", KindCRD, known.File)))
+	case !twice:
+		s.byName[name] = Definition{Document: doc, CRD: crd}
 	}
 }
 
 // Named gives the CRD of a name; nil where no file holds it.
-func (s *CRDs) Named(name string) *apiextensionsv1.CustomResourceDefinition { return s.byName[name] }
+func (s *CRDs) Named(name string) *apiextensionsv1.CustomResourceDefinition { return s.byName[name].CRD }
+
+// All are the CRDs that can be read, by name. The API server may refuse them yet.
+func (s *CRDs) All() []Definition {
+	return slices.SortedFunc(maps.Values(s.byName), func(a, b Definition) int { return strings.Compare(a.Name(), b.Name()) })
+}
 
 // Wrong are the CRDs that can't be used, in the order of the files.
 func (s *CRDs) Wrong() []Unusable { return s.wrong }
@@ -84,7 +96,8 @@ func (s *CRDs) Refuse(doc Document, wrong ...Mistake) {
 
 // Schema gives the schema of a kind; nil where no file holds its CRD.
 func (s *CRDs) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
-	for _, crd := range s.byName {
+	for _, d := range s.byName {
+		crd := d.CRD
 		if crd.Spec.Group != kind.Group || crd.Spec.Names.Kind != kind.Kind {
 			continue
 		}
@@ -100,7 +113,8 @@ func (s *CRDs) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaP
 // Mapper knows the kinds of the CRDs.
 func (s *CRDs) Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	for _, crd := range s.byName {
+	for _, d := range s.byName {
+		crd := d.CRD
 		scope := meta.RESTScopeRoot
 		if crd.Spec.Scope == apiextensionsv1.NamespaceScoped {
 			scope = meta.RESTScopeNamespace

@@ -127,11 +127,18 @@ type Box struct {
 	Env  pipeline.Env
 }
 
-// Validate checks all documents, and gives a result for each that is a box or can't be used.
+// Validate checks all documents, and gives a result for each that is a box, can't be used, or is a CRD that the API server would refuse.
 func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 	var results []Result
 	for _, u := range v.CRDs.Wrong() {
 		results = append(results, unusable(u))
+	}
+	for _, d := range v.CRDs.All() {
+		found := input.NewFindings(d.Content)
+		found.Add(input.FromSchema, crds.Refused(ctx, d.CRD)...)
+		if mistakes := found.Mistakes(d.Document); len(mistakes) > 0 {
+			results = append(results, unusable(input.Unusable{Document: d.Document, Mistakes: mistakes}))
+		}
 	}
 	for _, doc := range v.Docs {
 		if err := ended(ctx); err != nil {
@@ -182,7 +189,12 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 		return r, err
 	case doc.Group() == v1alpha1.GroupName && doc.Kind() != kindHealth:
 		r := &Result{File: doc.File, Subject: fmt.Sprintf("%s %q", doc.Kind(), doc.Name())}
-		r.add(doc.Mistake("kind", fmt.Sprintf("unknown kind %q%s", doc.Kind(), suggest.DidYouMean(doc.Kind(), []string{kindBox, kindHealth}))))
+		message := fmt.Sprintf("unknown kind %q%s", doc.Kind(), suggest.DidYouMean(doc.Kind(), []string{kindBox, kindHealth}))
+		if doc.Kind() == "" {
+			r.Subject = fmt.Sprintf("object %q", doc.Name())
+			message = fmt.Sprintf("is missing: %s has %s and %s", apiVersion, kindBox, kindHealth)
+		}
+		r.add(doc.Mistake("kind", message))
 		return r, nil
 	default:
 		return nil, nil //nolint:nilnil // Nothing to say is a legal answer.

@@ -101,20 +101,24 @@ func definitionFields() []string {
 
 // hoisted are fields of a version that the API server's internal type has at the top where all versions agree. Its errors name them there.
 var hoisted = map[string]string{
-	"spec.validation":               "versions[0].schema",
-	"spec.subresources":             "versions[0].subresources",
-	"spec.additionalPrinterColumns": "versions[0].additionalPrinterColumns",
-	"spec.selectableFields":         "versions[0].selectableFields",
+	"spec.validation":               "spec.versions[0].schema",
+	"spec.subresources":             "spec.versions[0].subresources",
+	"spec.additionalPrinterColumns": "spec.versions[0].additionalPrinterColumns",
+	"spec.selectableFields":         "spec.versions[0].selectableFields",
+}
+
+// CRDPath is where a field of a CRD stands that errors of the API server name as its internal type does.
+func CRDPath(path string) string {
+	for from, to := range hoisted {
+		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return to + rest
+		}
+	}
+	return path
 }
 
 // DefinitionPath is where a field of a CRD, as the API server names it, stands in a box; ok is false where it stands nowhere.
 func DefinitionPath(path string) (in string, ok bool) {
-	const definition = "spec.crd.definition"
-	for from, to := range hoisted {
-		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return definition + "." + to + rest, true
-		}
-	}
-	rest, ok := strings.CutPrefix(path, "spec")
-	return definition + rest, ok
+	rest, ok := strings.CutPrefix(CRDPath(path), "spec")
+	return "spec.crd.definition" + rest, ok
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/input"
 	"github.com/orkspace/orkestra/controllers/validation"
 	"github.com/orkspace/orkestra/engine/provider"
@@ -51,14 +49,6 @@ func (d *Draft) Compile(ctx context.Context, o Options) (*Compiled, error) {
 	for _, doc := range out.Docs {
 		o.CRDs.Add(doc)
 	}
-	for _, doc := range out.Docs {
-		if crd := o.CRDs.Named(doc.Name()); doc.IsCRD() && crd != nil {
-			const definition = "spec.crd.definition" // where boxes hold a CRD
-			for _, e := range crds.Admitted(ctx, crd) {
-				d.wrong(doc, doc.Mistake("spec"+strings.TrimPrefix(e.Field, definition), e.ErrorBody()))
-			}
-		}
-	}
 	out.Validator, err = validation.New(validation.Options{Docs: out.Docs, CRDs: o.CRDs, Kinds: o.Kinds, AllowGranting: o.AllowGranting, Providers: o.Providers, GiveCRD: o.GiveCRD})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to compile: %w", err)
@@ -85,10 +75,6 @@ func (d *Draft) mistake(r validation.Result, m input.Mistake) {
 		return
 	}
 	d.of(r.Subject, m)
-}
-
-func (d *Draft) wrong(doc input.Document, m input.Mistake) {
-	d.of(fmt.Sprintf("%s %q", doc.Kind(), doc.Name()), m)
 }
 
 // of adds a mistake of an object that was made.

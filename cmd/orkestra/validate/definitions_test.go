@@ -1,0 +1,74 @@
+package validate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+)
+
+const crdOfPages = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: pages.demo.example.com
+spec:
+  group: demo.example.com
+  scope: Namespaced
+  names: {plural: pages, singular: page, kind: Page, listKind: PageList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size:
+                type: integer
+                default: 3
+`
+
+// A CRD in the files that the API server would refuse is told at the line of its mistake, wherever the file is given.
+func TestCRDsThatTheAPIServerRefuses(t *testing.T) {
+	for name, tc := range map[string]struct{ old, new, want string }{
+		"right":             {"", "", ""},
+		"an unknown type":   {"type: integer", "type: intger", `:21: CustomResourceDefinition "pages.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.type: Unsupported value: "intger", did you mean "integer"?`},
+		"a wrong default":   {"default: 3", "default: three", `:22: CustomResourceDefinition "pages.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.default: want integer, got string`},
+		"no stored version": {"storage: true", "storage: false", `:9: CustomResourceDefinition "pages.demo.example.com": spec.versions: must have exactly one version marked as storage version`},
+		"a reserved group":  {"demo.example.com", "demo.k8s.io", `metadata.annotations[api-approved.kubernetes.io]: `},
+	} {
+		for _, flag := range []string{"-f", "--crd"} {
+			t.Run(name+" by "+flag, func(t *testing.T) {
+				g := NewWithT(t)
+				changed := crdOfPages
+				if tc.old != "" {
+					changed = strings.ReplaceAll(changed, tc.old, tc.new)
+				}
+				file := filepath.Join(t.TempDir(), "crd.yaml")
+				g.Expect(os.WriteFile(file, []byte(changed), 0o600)).To(Succeed())
+				stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "-f", websites, flag, file)
+				if tc.want == "" {
+					g.Expect(code).To(BeZero(), stdout+stderr)
+					return
+				}
+				g.Expect(code).To(Equal(exit.No), stdout+stderr)
+				g.Expect(stdout).To(ContainSubstring(tc.want))
+			})
+		}
+	}
+}
+
+// A document of our group without a kind is told what is missing, and not that its kind is unknown.
+func TestADocumentWithoutAKind(t *testing.T) {
+	stdout, stderr, code := orkestra(t, "apiVersion: orkestra.orkspace.io/v1alpha1\nknd: OperatorBox\nmetadata: {name: pages}\n", "validate", "-f", "-")
+	g := NewWithT(t)
+	g.Expect(code).To(Equal(exit.No), stdout+stderr)
+	g.Expect(stdout).To(ContainSubstring(`object "pages": kind: is missing: orkestra.orkspace.io/v1alpha1 has OperatorBox and CRDHealth`))
+}

@@ -96,7 +96,25 @@ func translateParse(text string, err error) error {
 		return errors.New(value.Shorten(message))
 	}
 	message = strings.Join(strings.Fields(strings.TrimPrefix(message, m[0])), " ")
-	return fmt.Errorf("%s: %s", position(text, brokenAction(text)), message)
+	broken := brokenAction(text)
+	for _, form := range otherForms {
+		if at := form.pattern.FindStringSubmatchIndex(text[broken:]); at != nil && strings.Contains(message, form.refused) {
+			path, key := text[broken+at[2]:broken+at[3]], text[broken+at[4]:broken+at[5]]
+			return fmt.Errorf("%s: %s: write %s", position(text, broken+at[0]), message, fmt.Sprintf(form.ours, path, key))
+		}
+	}
+	return fmt.Errorf("%s: %s", position(text, broken), message)
+}
+
+// otherForms are how paths are written elsewhere, such as in JSONPath and CEL, that the parser of text/template can't read.
+var otherForms = []struct {
+	pattern *regexp.Regexp // of a path, and what is taken of it
+	refused string         // in the parser's error
+	ours    string         // given both
+}{
+	{regexp.MustCompile(`((?:\.\w+)+)\.(\w+(?:-\w+)+)`), "bad character U+002D", `get %s %q`},
+	{regexp.MustCompile(`((?:\.\w+)+)\[(\d+)\]`), "bad character U+005B", `index %s %s`},
+	{regexp.MustCompile(`((?:\.\w+)+)\["([^"\]]+)"\]`), "bad character U+005B", `get %s %q`},
 }
 
 // translateExec gives the error of our own inside one of text/template. The few errors that text/template makes itself, such

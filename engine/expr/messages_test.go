@@ -27,6 +27,9 @@ func TestMessages(t *testing.T) {
 		`{{ .spec.image }} and {{ ) }}`:                  `column 23: unexpected right paren`,
 		"a\n{{ .spec.image }}\n  {{ end }}":              `line 3, column 3: unexpected {{end}}`,
 		`{{ .spec.image }}{{ "a }}`:                      `column 18: unterminated quoted string`,
+		`x{{ .metadata.labels.app-name }}`:               `column 5: bad character U+002D '-': write get .metadata.labels "app-name"`,
+		`{{ .spec.a }}{{ upper .spec.hosts[0] }}`:        `column 23: bad character U+005B '[': write index .spec.hosts 0`,
+		`{{ .metadata.labels["app.example.com/name"] }}`: `column 4: bad character U+005B '[': write get .metadata.labels "app.example.com/name"`,
 		`é {{ .spec.image }} {{ if }}a{{ end }}`:         `column 21: missing value for if`,
 	} {
 		t.Run(text, func(t *testing.T) {

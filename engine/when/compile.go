@@ -89,7 +89,7 @@ func (c *Condition) pickOperator(t v1alpha1.Test, at *field.Path) (*apiextension
 	}
 	c.op = find(t.Operator)
 	if c.op == nil {
-		return nil, nil, field.ErrorList{field.Invalid(at.Child("operator"), t.Operator, "unknown operator"+nearest(string(t.Operator)))}
+		return nil, nil, field.ErrorList{field.Invalid(at.Child("operator"), string(t.Operator), "unknown operator"+nearest(string(t.Operator)))}
 	}
 	return t.Value, at.Child("value"), nil
 }

@@ -133,7 +133,7 @@ func (m *merging) tellOfChecksum(path string) {
 			break
 		}
 	}
-	m.t.Say(doc, subject(doc), path, fmt.Sprintf("the chart computes this checksum, so that Pods start anew when what they read changes; here it stays as it is. Have the box compute it, such as "+
+	m.t.Say(doc, subject(doc), path, fmt.Sprintf("the chart computes this checksum, so that Pods start anew when what they read changes; nothing computes it here. Have the box compute it, such as "+
 		"{{ sha256sum (toJson .children.%s.data) }}", id), false)
 }
 

@@ -76,7 +76,9 @@ func (s *CRDs) Add(doc Document) {
 }
 
 // Named gives the CRD of a name; nil where no file holds it.
-func (s *CRDs) Named(name string) *apiextensionsv1.CustomResourceDefinition { return s.byName[name].CRD }
+func (s *CRDs) Named(name string) *apiextensionsv1.CustomResourceDefinition {
+	return s.byName[name].CRD
+}
 
 // All are the CRDs that can be read, by name. The API server may refuse them yet.
 func (s *CRDs) All() []Definition {

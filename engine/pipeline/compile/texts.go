@@ -119,3 +119,18 @@ func yieldIn(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) sha
 	}
 	return shape.YieldOf(node.Type)
 }
+
+// NeverTexts reports those of some texts by name whose schema says that they are lists or maps. Numbers and truth values are written as texts.
+func NeverTexts(yields func(string) shape.Yield, texts map[string]string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for name, text := range texts {
+		switch yields(text) {
+		case shape.AList:
+			errs = append(errs, field.Invalid(value.Place(at, name), text, "want string, got array, as its schema says"))
+		case shape.AMap:
+			errs = append(errs, field.Invalid(value.Place(at, name), text, "want string, got object, as its schema says"))
+		default:
+		}
+	}
+	return errs
+}

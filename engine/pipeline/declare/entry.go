@@ -45,7 +45,11 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 		return nil
 	}
 	e.templates()
-	c.Fail(kind.Check(e.short, e.spec, compile.Yields(e.scope, &c.Spec), at)...)
+	yields := compile.Yields(e.scope, &c.Spec)
+	c.Fail(kind.Check(e.short, e.spec, yields, at)...)
+	c.Fail(compile.NeverTexts(yields, map[string]string{"name": e.Name, "namespace": e.Namespace}, at)...)
+	c.Fail(compile.NeverTexts(yields, e.labels.Written, at.Child("labels"))...)
+	c.Fail(compile.NeverTexts(yields, e.annotations.Written, at.Child("annotations"))...)
 	e.modes()
 	e.identify()
 	e.grants()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
-	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
@@ -70,29 +69,6 @@ func (e *entry) content(base, scope *expr.Scope) {
 	d.Ports = e.c.Tree(content, only(e.short, "type", "port", "ports", "targetPort"), at)
 	e.rerunOn = e.c.Tree(content, only(e.short, kinds.RerunOn), at)
 	d.Content.Spec = e.c.Tree(content, e.spec, at.Child("spec"))
-	e.texts()
-}
-
-// texts reports names, labels and annotations whose schema says that they are lists or maps. Numbers and truth values are written as texts.
-func (e *entry) texts() {
-	yields := compile.Yields(e.scope, &e.c.Spec)
-	one := func(text string, at *field.Path) {
-		switch yields(text) {
-		case shape.AList:
-			e.c.Fail(field.Invalid(at, text, "want string, got array, as its schema says"))
-		case shape.AMap:
-			e.c.Fail(field.Invalid(at, text, "want string, got object, as its schema says"))
-		default:
-		}
-	}
-	one(e.Name, e.at.Child("name"))
-	one(e.Namespace, e.at.Child("namespace"))
-	for name, text := range e.labels.Written {
-		one(text, value.Place(e.at.Child("labels"), name))
-	}
-	for name, text := range e.annotations.Written {
-		one(text, value.Place(e.at.Child("annotations"), name))
-	}
 }
 
 // given are those that there are.

@@ -120,8 +120,20 @@ func yieldIn(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) sha
 	return shape.YieldOf(node.Type)
 }
 
-// NeverTexts reports those of some texts by name whose schema says that they are lists or maps. Numbers and truth values are written as texts.
-func NeverTexts(yields func(string) shape.Yield, texts map[string]string, at *field.Path) field.ErrorList {
+// Identity is what an object is found by, as a box writes it: each is a text, or a template of one.
+type Identity struct {
+	Name, Namespace     string
+	Labels, Annotations map[string]string
+}
+
+// NeverTexts reports what gives a list or a map, as its schema says. Numbers and truth values are written as texts.
+func (i Identity) NeverTexts(yields func(string) shape.Yield, at *field.Path) field.ErrorList {
+	errs := neverTexts(yields, map[string]string{"name": i.Name, "namespace": i.Namespace}, at)
+	errs = append(errs, neverTexts(yields, i.Labels, at.Child("labels"))...)
+	return append(errs, neverTexts(yields, i.Annotations, at.Child("annotations"))...)
+}
+
+func neverTexts(yields func(string) shape.Yield, texts map[string]string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for name, text := range texts {
 		switch yields(text) {

@@ -47,9 +47,8 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	e.templates()
 	yields := compile.Yields(e.scope, &c.Spec)
 	c.Fail(kind.Check(e.short, e.spec, yields, at)...)
-	c.Fail(compile.NeverTexts(yields, map[string]string{"name": e.Name, "namespace": e.Namespace}, at)...)
-	c.Fail(compile.NeverTexts(yields, e.labels.Written, at.Child("labels"))...)
-	c.Fail(compile.NeverTexts(yields, e.annotations.Written, at.Child("annotations"))...)
+	identity := compile.Identity{Name: e.Name, Namespace: e.Namespace, Labels: e.labels.Written, Annotations: e.annotations.Written}
+	c.Fail(identity.NeverTexts(yields, at)...)
 	e.modes()
 	e.identify()
 	e.grants()

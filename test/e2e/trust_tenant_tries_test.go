@@ -268,6 +268,7 @@ var _ = Describe("A tenant who may write boxes and nothing else, and tries every
 		first := getBox(ctx, Default, t.id).Status.Revision
 		t.submits(ctx, "web", `{mode: x}`)
 		t.settled(ctx, "web")
+		t.saysEvent(ctx, t.namespace, "web", v1alpha1.ReasonReconciled, "") // it is sent behind everything else, as whom the cycle acted
 
 		By("a spec that names the weaker account, and does not compile, so that the former revision goes on")
 		Expect(t.writes(ctx, t.own, `onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}`)).To(Succeed())

@@ -2,6 +2,7 @@ package crds
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -30,16 +31,35 @@ func Admitted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition
 }
 
 // Refused says what the API server will say of a CRD that is made, with the API server's own code. The paths are those of the CRD.
+//
+// That code panics where selectableFields meet a schema that is missing or wrong, in the API server as well. Then what is said is what is wrong
+// with the CRD without them.
 func Refused(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	errs, panicked := refused(ctx, crd)
+	if panicked == nil {
+		return errs
+	}
+	bare := crd.DeepCopy()
+	for i := range bare.Spec.Versions {
+		bare.Spec.Versions[i].SelectableFields = nil
+	}
+	if errs, again := refused(ctx, bare); again == nil && len(errs) > 0 {
+		return errs
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), field.OmitValueType{},
+		fmt.Sprintf("the code of Kubernetes that checks it panics (%v), and so will the API server", panicked))}
+}
+
+func refused(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (errs field.ErrorList, panicked any) {
+	defer func() { panicked = recover() }()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	crd = crd.DeepCopy()
 	scheme.Default(crd)
 	var internal apiextensions.CustomResourceDefinition
 	if err := scheme.Convert(crd, &internal, nil); err != nil {
-		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}, nil
 	}
-	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
 		if strings.HasPrefix(e.Field, "status") {
 			continue // the API server writes it
@@ -50,5 +70,5 @@ func Refused(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition)
 		}
 		errs = append(errs, e)
 	}
-	return errs
+	return errs, nil
 }

@@ -3,10 +3,8 @@ package input
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +15,7 @@ import (
 // CRDs are the CRDs of the files.
 type CRDs struct {
 	byName map[string]Definition
+	names  []string   // of those, in the order of the files
 	wrong  []Unusable // in the order of the files
 }
 
@@ -71,7 +70,7 @@ func (s *CRDs) Add(doc Document) {
 	case twice && !equality.Semantic.DeepEqual(known.CRD.Spec, crd.Spec):
 		s.Refuse(doc, doc.Mistake("metadata.name", fmt.Sprintf("another %s of this name is in %s", KindCRD, known.File)))
 	case !twice:
-		s.byName[name] = Definition{Document: doc, CRD: crd}
+		s.byName[name], s.names = Definition{Document: doc, CRD: crd}, append(s.names, name)
 	}
 }
 
@@ -80,16 +79,20 @@ func (s *CRDs) Named(name string) *apiextensionsv1.CustomResourceDefinition {
 	return s.byName[name].CRD
 }
 
-// All are the CRDs that can be read, by name. The API server may refuse them yet.
+// All are the CRDs that can be read, in the order of the files. The API server may refuse them yet.
 func (s *CRDs) All() []Definition {
-	return slices.SortedFunc(maps.Values(s.byName), func(a, b Definition) int { return strings.Compare(a.Name(), b.Name()) })
+	all := make([]Definition, 0, len(s.names))
+	for _, name := range s.names {
+		all = append(all, s.byName[name])
+	}
+	return all
 }
 
 // Wrong are the CRDs that can't be used, in the order of the files.
 func (s *CRDs) Wrong() []Unusable { return s.wrong }
 
-// Names are those of all CRDs, in no order.
-func (s *CRDs) Names() []string { return slices.Collect(maps.Keys(s.byName)) }
+// Names are those of all CRDs, in the order of the files.
+func (s *CRDs) Names() []string { return slices.Clone(s.names) }
 
 // Refuse notes a document that can't be used.
 func (s *CRDs) Refuse(doc Document, wrong ...Mistake) {

@@ -134,10 +134,11 @@ func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
 		results = append(results, unusable(u))
 	}
 	for _, d := range v.CRDs.All() {
-		found := input.NewFindings(d.Content)
-		found.Add(input.FromSchema, crds.Refused(ctx, d.CRD)...)
-		if mistakes := found.Mistakes(d.Document); len(mistakes) > 0 {
-			results = append(results, unusable(input.Unusable{Document: d.Document, Mistakes: mistakes}))
+		if err := ended(ctx); err != nil {
+			return nil, err
+		}
+		if r := definitionResult(ctx, d); !r.Valid {
+			results = append(results, r)
 		}
 	}
 	for _, doc := range v.Docs {
@@ -171,6 +172,13 @@ func unusable(u input.Unusable) Result {
 	}
 	r.add(u.Mistakes...)
 	return r
+}
+
+// definitionResult is the result for a CRD of the files: valid where the API server would take it.
+func definitionResult(ctx context.Context, d input.Definition) Result {
+	found := input.NewFindings(d.Content)
+	found.Add(input.FromSchema, crds.Refused(ctx, d.CRD)...)
+	return unusable(input.Unusable{Document: d.Document, Mistakes: found.Mistakes(d.Document)})
 }
 
 // document gives the result for one document, or nil for one that is not checked.

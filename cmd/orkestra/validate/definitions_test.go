@@ -11,49 +11,22 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 )
 
-const crdOfPages = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: pages.demo.example.com
-spec:
-  group: demo.example.com
-  scope: Namespaced
-  names: {plural: pages, singular: page, kind: Page, listKind: PageList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size:
-                type: integer
-                default: 3
-`
-
 // A CRD in the files that the API server would refuse is told at the line of its mistake, wherever the file is given.
 func TestCRDsThatTheAPIServerRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
-		"right":             {"", "", ""},
-		"an unknown type":   {"type: integer", "type: intger", `:21: CustomResourceDefinition "pages.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.type: Unsupported value: "intger", did you mean "integer"?`},
-		"a wrong default":   {"default: 3", "default: three", `:22: CustomResourceDefinition "pages.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.default: want integer, got string`},
-		"no stored version": {"storage: true", "storage: false", `:9: CustomResourceDefinition "pages.demo.example.com": spec.versions: must have exactly one version marked as storage version`},
+		"right":             {"Website", "Website", ""},
+		"an unknown type":   {"host: {type: string}", "host: {type: strng}", `:23: CustomResourceDefinition "websites.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.host.type: Unsupported value: "strng", did you mean "string"?`},
+		"a wrong default":   {"tls: {type: boolean}", "tls: {type: boolean, default: 3}", `:24: CustomResourceDefinition "websites.demo.example.com": spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.tls.default: want boolean, got integer`},
+		"no stored version": {"storage: true", "storage: false", `:9: CustomResourceDefinition "websites.demo.example.com": spec.versions: must have exactly one version marked as storage version`},
 		"a reserved group":  {"demo.example.com", "demo.k8s.io", `metadata.annotations[api-approved.kubernetes.io]: `},
 	} {
 		for _, flag := range []string{"-f", "--crd"} {
 			t.Run(name+" by "+flag, func(t *testing.T) {
 				g := NewWithT(t)
-				changed := crdOfPages
-				if tc.old != "" {
-					changed = strings.ReplaceAll(changed, tc.old, tc.new)
-				}
+				changed := strings.ReplaceAll(read(g, websites), tc.old, tc.new)
 				file := filepath.Join(t.TempDir(), "crd.yaml")
 				g.Expect(os.WriteFile(file, []byte(changed), 0o600)).To(Succeed())
-				stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "-f", websites, flag, file)
+				stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", flag, file)
 				if tc.want == "" {
 					g.Expect(code).To(BeZero(), stdout+stderr)
 					return

@@ -79,7 +79,7 @@ func (b *Box) Mistakes() field.ErrorList {
 	return b.errs
 }
 
-// Template compiles one string; an empty one is nil.
+// Template compiles one string as Text does; an empty one is nil.
 func (b *Box) Template(scope *expr.Scope, s string, at *field.Path) *expr.Template {
 	if s == "" {
 		return nil
@@ -87,12 +87,15 @@ func (b *Box) Template(scope *expr.Scope, s string, at *field.Path) *expr.Templa
 	return b.Text(scope, s, at)
 }
 
-// Text compiles a string that may be empty; nil where it can't be compiled.
+// Text compiles a string that may be empty, for a place of a text; nil where it can't be compiled.
 func (b *Box) Text(scope *expr.Scope, s string, at *field.Path) *expr.Template {
 	t, err := scope.Compile(s)
 	if err != nil {
 		b.Fail(field.Invalid(at, s, err.Error()))
 		return nil
+	}
+	if why := mistyped(scope, &b.Spec, t, value.TypeString); why != "" {
+		b.Fail(field.Invalid(at, s, why))
 	}
 	return t
 }

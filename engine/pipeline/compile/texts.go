@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -36,6 +37,7 @@ func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path)
 		return out
 	}
 	if text, isText := decoded.(string); isText && expr.IsTemplate(text) {
+		b.failOnce(misfit(scope, &b.Spec, text, value.TypeObject, at))
 		out.Value = b.tree(scope, text, at)
 		return out
 	}
@@ -58,6 +60,7 @@ func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path)
 			delete(all, name)
 		case string:
 			out.Written[name] = v
+			b.failOnce(misfit(scope, &b.Spec, v, value.TypeString, value.Place(at, name)))
 		default:
 			b.failOnce(field.ErrorList{field.TypeInvalid(value.Place(at, name), value.TypeName(v), "wanted a text"+
 				cmp.Or(value.MisplacedCEL(v), "; YAML takes words such as y, no, on and 1.0 for other types, so quote it"))})
@@ -109,40 +112,42 @@ func yieldIn(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) sha
 	if t.GivesText() {
 		return shape.Text
 	}
+	return shape.YieldOf(typeOf(scope, spec, t))
+}
+
+// typeOf is the type that the schema of a template has which is one path; empty: it is none, or its type is not known.
+func typeOf(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, t *expr.Template) string {
 	path, single := t.Path()
 	if !single || path[0] == RootSpec && (spec.Normalize != nil || spec.Mutation != nil) {
-		return shape.Anything
+		return ""
 	}
 	node, err := scope.SchemaAt(path)
 	if err != nil || node == nil {
-		return shape.Anything
+		return ""
 	}
-	return shape.YieldOf(node.Type)
+	return node.Type
 }
 
-// Identity is what an object is found by, as a box writes it: each is a text, or a template of one.
-type Identity struct {
-	Name, Namespace     string
-	Labels, Annotations map[string]string
-}
-
-// NeverTexts reports what gives a list or a map, as its schema says. Numbers and truth values are written as texts.
-func (i Identity) NeverTexts(yields func(string) shape.Yield, at *field.Path) field.ErrorList {
-	errs := neverTexts(yields, map[string]string{"name": i.Name, "namespace": i.Namespace}, at)
-	errs = append(errs, neverTexts(yields, i.Labels, at.Child("labels"))...)
-	return append(errs, neverTexts(yields, i.Annotations, at.Child("annotations"))...)
-}
-
-func neverTexts(yields func(string) shape.Yield, texts map[string]string, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for name, text := range texts {
-		switch yields(text) {
-		case shape.AList:
-			errs = append(errs, field.Invalid(value.Place(at, name), text, "want string, got array, as its schema says"))
-		case shape.AMap:
-			errs = append(errs, field.Invalid(value.Place(at, name), text, "want string, got object, as its schema says"))
-		default:
-		}
+// misfit is what is wrong with a text that is a template and never gives what is wanted. One that can't be compiled is reported where it is.
+func misfit(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text, want string, at *field.Path) field.ErrorList {
+	if !expr.IsTemplate(text) {
+		return nil
 	}
-	return errs
+	t, err := scope.Compile(text)
+	if err != nil {
+		return nil
+	}
+	if why := mistyped(scope, spec, t, want); why != "" {
+		return field.ErrorList{field.Invalid(at, text, why)}
+	}
+	return nil
+}
+
+// mistyped says why a template never gives what is wanted, which is a text or an object; empty: it may. Numbers and truth values are written as texts.
+func mistyped(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, t *expr.Template, want string) string {
+	got := typeOf(scope, spec, t)
+	if got == "" || got == want || want == value.TypeString && got != value.TypeArray && got != value.TypeObject {
+		return ""
+	}
+	return fmt.Sprintf("want %s, got %s, as its schema says", want, got)
 }

@@ -45,10 +45,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 		return nil
 	}
 	e.templates()
-	yields := compile.Yields(e.scope, &c.Spec)
-	c.Fail(kind.Check(e.short, e.spec, yields, at)...)
-	identity := compile.Identity{Name: e.Name, Namespace: e.Namespace, Labels: e.labels.Written, Annotations: e.annotations.Written}
-	c.Fail(identity.NeverTexts(yields, at)...)
+	c.Fail(kind.Check(e.short, e.spec, compile.Yields(e.scope, &c.Spec), at)...)
 	e.modes()
 	e.identify()
 	e.grants()

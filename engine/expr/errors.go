@@ -97,10 +97,11 @@ func translateParse(text string, err error) error {
 	}
 	message = strings.Join(strings.Fields(strings.TrimPrefix(message, m[0])), " ")
 	broken := brokenAction(text)
+	action, _, _ := strings.Cut(text[broken:], rightDelim)
 	for _, form := range otherForms {
-		if at := form.pattern.FindStringSubmatchIndex(text[broken:]); at != nil && strings.Contains(message, form.refused) {
-			path, key := text[broken+at[2]:broken+at[3]], text[broken+at[4]:broken+at[5]]
-			return fmt.Errorf("%s: %s: write %s", position(text, broken+at[0]), message, fmt.Sprintf(form.ours, path, key))
+		if at := form.pattern.FindStringSubmatchIndex(action); at != nil && strings.Contains(message, form.refused) {
+			ours := fmt.Sprintf(form.ours, action[at[2]:at[3]], action[at[4]:at[5]])
+			return fmt.Errorf("%s: %s: write %s", position(text, broken+at[0]), message, ours)
 		}
 	}
 	return fmt.Errorf("%s: %s", position(text, broken), message)
@@ -112,9 +113,10 @@ var otherForms = []struct {
 	refused string         // in the parser's error
 	ours    string         // given both
 }{
-	{regexp.MustCompile(`((?:\.\w+)+)\.(\w+(?:-\w+)+)`), "bad character U+002D", `get %s %q`},
-	{regexp.MustCompile(`((?:\.\w+)+)\[(\d+)\]`), "bad character U+005B", `index %s %s`},
-	{regexp.MustCompile(`((?:\.\w+)+)\["([^"\]]+)"\]`), "bad character U+005B", `get %s %q`},
+	{regexp.MustCompile(`(\$?\w*(?:\.\w+)+)-(\d+)\b`), "bad character U+002D", `sub %s %s`},
+	{regexp.MustCompile(`(\$?\w*(?:\.\w+)+)\.(\w+(?:-\w+)+)`), "bad character U+002D", `get %s %q`},
+	{regexp.MustCompile(`(\$?\w*(?:\.\w+)+)\[(\d+)\]`), "bad character U+005B", `index %s %s`},
+	{regexp.MustCompile(`(\$?\w*(?:\.\w+)+)\["([^"\]]+)"\]`), "bad character U+005B", `get %s %q`},
 }
 
 // translateExec gives the error of our own inside one of text/template. The few errors that text/template makes itself, such

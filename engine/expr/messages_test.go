@@ -30,6 +30,9 @@ func TestMessages(t *testing.T) {
 		`x{{ .metadata.labels.app-name }}`:               `column 5: bad character U+002D '-': write get .metadata.labels "app-name"`,
 		`{{ .spec.a }}{{ upper .spec.hosts[0] }}`:        `column 23: bad character U+005B '[': write index .spec.hosts 0`,
 		`{{ .metadata.labels["app.example.com/name"] }}`: `column 4: bad character U+005B '[': write get .metadata.labels "app.example.com/name"`,
+		`{{ .spec.replicas-1 }}`:                         `column 4: bad character U+002D '-': write sub .spec.replicas 1`,
+		`{{ with .spec }}{{ $.spec.hosts[1] }}{{ end }}`: `column 20: bad character U+005B '[': write index $.spec.hosts 1`,
+		`{{ a-b }} of .x.y-z`:                            `column 1: bad character U+002D '-'`,
 		`é {{ .spec.image }} {{ if }}a{{ end }}`:         `column 21: missing value for if`,
 	} {
 		t.Run(text, func(t *testing.T) {

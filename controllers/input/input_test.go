@@ -88,6 +88,12 @@ func TestTemplatesWithoutQuotes(t *testing.T) {
 	}
 }
 
+// The parser names no line of an anchor that is not known.
+func TestLineOfAnUnknownAnchor(t *testing.T) {
+	docs := Parse("f", []byte("a: 1\n---\nb: &x 1\nc: *x\nd: [*nope]\ne: *nope\n"))
+	NewWithT(t).Expect(docs[1].Wrong).To(Equal(&Mistake{Message: "not YAML: unknown anchor 'nope' referenced", Line: 5}))
+}
+
 func TestPathsAreReadByTheDocument(t *testing.T) {
 	g := NewWithT(t)
 	doc := Parse("f", []byte(`

@@ -197,6 +197,9 @@ func unquoted(line int) *Mistake {
 // syntaxLine finds the line in the message of a YAML parser.
 var syntaxLine = regexp.MustCompile(`^(?:.*: )?yaml: (?:line (\d+): )?`)
 
+// unknownAnchor finds the anchor in the message of a YAML parser which no line before has.
+var unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+
 func (c chunk) syntaxError(err error) *Mistake {
 	message, _, _ := strings.Cut(err.Error(), "\n")
 	m := syntaxLine.FindStringSubmatch(message)
@@ -204,8 +207,12 @@ func (c chunk) syntaxError(err error) *Mistake {
 		return &Mistake{Message: message, Line: c.before + 1}
 	}
 	line, err := strconv.Atoi(m[1])
-	if err != nil {
-		line = 1 // some messages name none
+	if err != nil { // some messages name none
+		line = 1
+		if anchor := unknownAnchor.FindStringSubmatch(message); anchor != nil {
+			before, _, _ := bytes.Cut(c.text, []byte("*"+anchor[1]))
+			line += bytes.Count(before, []byte("\n"))
+		}
 	}
 	lines := bytes.Split(c.text, []byte("\n"))
 	for _, near := range []int{line + 1, line} { // the parser names the line before

@@ -146,7 +146,7 @@ func (f *Flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		return exit.Failure(err)
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", files.Spoken(f.Files))
+		return v.noBox()
 	}
 	return report(results, write, out, notes)
 }
@@ -232,6 +232,16 @@ func (v *Validator) Compile(ctx context.Context, notes io.Writer) error {
 	return nil
 }
 
+// noBox says that the files hold no box, and what makes one of what they hold.
+func (v *Validator) noBox() error {
+	for _, doc := range v.Docs {
+		if kind := doc.Kind(); kind == "Katalog" || kind == "ResourceGraphDefinition" { // what orkestra import reads
+			return fmt.Errorf("no OperatorBox in %s: `orkestra import -f %s` makes one of %s %q", files.Spoken(v.files), doc.File, kind, doc.Name())
+		}
+	}
+	return fmt.Errorf("no OperatorBox in %s", files.Spoken(v.files))
+}
+
 // Read checks the boxes of -f by the schema of boxes, and by take in place of the compiler, which is given each that can be decoded. Mistakes
 // are printed as validate prints them; the error is exit.ErrNo then.
 func (v *Validator) Read(ctx context.Context, notes io.Writer, take func(*v1alpha1.OperatorBox) field.ErrorList) error {
@@ -241,7 +251,7 @@ func (v *Validator) Read(ctx context.Context, notes io.Writer, take func(*v1alph
 		return exit.Failure(err)
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", files.Spoken(v.files))
+		return v.noBox()
 	}
 	results = slices.DeleteFunc(results, func(r validation.Result) bool { return r.Valid })
 	if len(results) == 0 {

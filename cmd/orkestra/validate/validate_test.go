@@ -103,7 +103,8 @@ func TestValidateGolden(t *testing.T) {
 }
 
 func TestValidateWrongUse(t *testing.T) {
-	empty := t.TempDir()
+	empty, catalogs := t.TempDir(), filepath.Join(t.TempDir(), "shops.yaml")
+	NewWithT(t).Expect(os.WriteFile(catalogs, []byte("kind: Katalog\nmetadata: {name: shops}\n"), 0o600)).To(Succeed())
 	for name, tc := range map[string]struct {
 		args []string
 		want string
@@ -114,6 +115,7 @@ func TestValidateWrongUse(t *testing.T) {
 		"an unknown flag":           {[]string{"--filenam", "x"}, "unknown flag"},
 		"an unknown format":         {[]string{"-f", websites, "-o", "xml"}, `--output "xml": wanted json, text, yaml`},
 		"no such file":              {[]string{"-f", "testdata/none.yaml"}, "testdata/none.yaml: no such file or directory"},
+		"a Katalog":                 {[]string{"-f", catalogs}, "no OperatorBox in " + catalogs + ": `orkestra import -f " + catalogs + "` makes one of Katalog \"shops\""},
 		"no box":                    {[]string{"-f", websites}, "no OperatorBox in " + websites},
 		"nothing on standard input": {[]string{"-f", "-", "-f", websites}, "no OperatorBox in standard input, " + websites},
 		"an empty directory":        {[]string{"-f", empty}, "no OperatorBox in " + empty},

@@ -325,7 +325,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 	if plan != nil {
 		r.Revision = plan.Revision
 		v.Boxes = append(v.Boxes, Box{Name: box.Name, Written: box, Plan: plan, Env: env})
-		r.Notes = append(r.Notes, plan.Notes...)
+		r.Notes = append(append(r.Notes, plan.Notes...), unserved(plan, v.Mapper)...)
 		if plan.Admission != nil {
 			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()
 		}

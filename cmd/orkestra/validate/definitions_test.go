@@ -45,3 +45,27 @@ func TestADocumentWithoutAKind(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No), stdout+stderr)
 	g.Expect(stdout).To(ContainSubstring(`object "pages": kind: is missing: orkestra.orkspace.io/v1alpha1 has OperatorBox and CRDHealth`))
 }
+
+// A child whose kind Kubernetes serves no more has a note, unless a CRD of the files brings the kind back.
+func TestAKindThatKubernetesServesNoMore(t *testing.T) {
+	g := NewWithT(t)
+	folder := t.TempDir()
+	box, crd := filepath.Join(folder, "box.yaml"), filepath.Join(folder, "crd.yaml")
+	g.Expect(os.WriteFile(box, []byte(`apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: website}
+spec:
+  crd: {name: websites.demo.example.com}
+  onReconcile: {resources: [{manifest: {apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: a}}}]}
+`), 0o600)).To(Succeed())
+	const note = "note: spec.onReconcile.resources[0]: Kubernetes 1.25 and later have no PodDisruptionBudget of policy/v1beta1: write policy/v1"
+	stdout, stderr, code := orkestra(t, "", "validate", "-f", box, "--crd", websites)
+	g.Expect(code).To(BeZero())
+	g.Expect(stdout + stderr).To(ContainSubstring(note))
+
+	again := strings.NewReplacer("demo.example.com", "policy", "websites", "poddisruptionbudgets", "Website", "PodDisruptionBudget", "name: v1", "name: v1beta1").Replace(read(g, websites))
+	g.Expect(os.WriteFile(crd, []byte(again), 0o600)).To(Succeed())
+	stdout, stderr, code = orkestra(t, "", "validate", "-f", box, "--crd", websites, "--crd", crd)
+	g.Expect(code).To(BeZero(), stdout+stderr)
+	g.Expect(stdout + stderr).NotTo(ContainSubstring("Kubernetes 1.25"))
+}

@@ -174,9 +174,10 @@ func unusable(u input.Unusable) Result {
 	return r
 }
 
-// definitionResult is the result for a CRD of the files: valid where the API server would take it.
+// definitionResult is the result for a CRD of the files: valid where the API server would take it from kubectl, which asks that fields be known.
 func definitionResult(ctx context.Context, d input.Definition) Result {
 	found := input.NewFindings(d.Content)
+	found.Add(input.FromSchema, input.TypeErrors(d.Content, reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), nil)...)
 	found.Add(input.FromSchema, crds.Refused(ctx, d.CRD)...)
 	return unusable(input.Unusable{Document: d.Document, Mistakes: found.Mistakes(d.Document)})
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/input"
+	"github.com/orkspace/orkestra/controllers/validation"
 )
 
 // definition has most of what a CRD can have.
@@ -76,7 +76,7 @@ func everyChange(tree any, at string, visit func(at string, value any)) {
 }
 
 var _ = Describe("What is said of a CRD in a file", func() {
-	It("is what the API server says of it, whatever stands where", func(ctx context.Context) {
+	It("is what the API server says of it to kubectl, whatever stands where", func(ctx context.Context) {
 		content := map[string]any{}
 		Expect(yaml.Unmarshal([]byte(definition), &content)).To(Succeed())
 		var different []string
@@ -85,20 +85,15 @@ var _ = Describe("What is said of a CRD in a file", func() {
 			text, err := yaml.Marshal(content)
 			Expect(err).NotTo(HaveOccurred())
 			read := input.NewCRDs()
-			var said []string
 			for _, doc := range input.Parse("crd.yaml", text) {
 				read.Add(doc)
 			}
-			for _, wrong := range read.Wrong() {
-				said = append(said, fmt.Sprint(wrong.Mistakes))
-			}
-			for _, d := range read.All() {
-				for _, e := range crds.Refused(ctx, d.CRD) {
-					said = append(said, e.Error())
-				}
-			}
+			v, err := validation.New(validation.Options{CRDs: read})
+			Expect(err).NotTo(HaveOccurred())
+			said, err := v.Validate(ctx)
+			Expect(err).NotTo(HaveOccurred())
 			obj := &unstructured.Unstructured{Object: content}
-			err = kube.Create(ctx, obj.DeepCopy(), client.DryRunAll)
+			err = kube.Create(ctx, obj.DeepCopy(), client.DryRunAll, client.FieldValidation("Strict")) // as kubectl asks
 			Expect(ctx.Err()).NotTo(HaveOccurred(), "%s: %v", at, value)
 			if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) { // a request at which the API server panics ends without an answer
 				Expect(at).To(HavePrefix(".spec.versions[0].schema"), "%v: %v", value, err)
@@ -108,7 +103,7 @@ var _ = Describe("What is said of a CRD in a file", func() {
 				refused++
 			}
 			if (err != nil) != (len(said) > 0) {
-				different = append(different, fmt.Sprintf("%s: %#v: %v, and the API server: %v", at, value, said, err))
+				different = append(different, fmt.Sprintf("%s: %#v: %+v, and the API server: %v", at, value, said, err))
 			}
 		}
 		compare("as it is", nil)

@@ -42,7 +42,7 @@ func TestADependencyThatChangesWakesWhatWaitsForIt(t *testing.T) {
 	e.SetDependency("db", starting)
 	g.Expect(o.Dependency("db")).To(Equal(starting))
 	g.Expect(b.queue.Len()).To(Equal(1), "what waits, and nothing else")
-	item, _ := b.queue.Get()
+	item, _ := b.queue.Take()
 	g.Expect(item).To(Equal(waiting))
 	b.queue.Done(item)
 	g.Expect(heard.boxes).To(ConsistOf("website"))

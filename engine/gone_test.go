@@ -113,7 +113,7 @@ func TestALookAtWhatIsGoneIsNotBehindAllEvents(t *testing.T) {
 		b.queue.Enqueue(0, types.NamespacedName{Name: "fresh"})
 		var turns []string
 		for range 3 {
-			key, _ := b.queue.Get()
+			key, _ := b.queue.Take()
 			turns = append(turns, key.Name)
 			b.queue.Done(key)
 		}

@@ -79,7 +79,7 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 		waits, fair := tuning{b}.waits()
 		g.Expect(waits).To(HaveLen(map[bool]int{true: 2}[fair]))
 		for range 3 {
-			key, _ := b.queue.Get()
+			key, _ := b.queue.Take()
 			order = append(order, key.String())
 			b.queue.Done(key)
 		}

@@ -51,25 +51,49 @@ func NewPool(
 // Run takes keys from the queue until ctx ends, and returns when the last reconcile is over. Reconciles run on work, which may
 // outlive ctx. The queue is shut down then.
 //
-// One loop takes the keys and starts a goroutine for each. With a fixed set of workers, lowering their number would have to end one
-// that is blocked in Queue.Get, and the queue can't wake a particular one.
+// One loop starts a goroutine for a key while a worker is free. That goroutine takes the next keys itself and ends when there is none, so
+// that a box at rest has no workers that wait, and the stack of a busy one grows once and not for each key. With a fixed set
+// of workers, lowering their number would have to end one that waits, and the queue can't wake a particular one.
 func (p *Pool) Run(ctx, work context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer context.AfterFunc(ctx, p.stop)()
 	// A key is taken only when a worker is free: until then, one with a higher priority may be added.
-	for p.awaitWorker() {
-		key, over := p.queue.Get()
-		// There may be fewer workers by now than when the loop began to wait for a key.
-		if over || !p.awaitWorker() {
-			return
+	for p.queue.Wait() && p.awaitWorker() {
+		if key, found := p.queue.Take(); found {
+			p.begin()
+			working.Go(func() { p.work(work, key) })
 		}
-		p.begin()
-		working.Go(func() {
-			defer p.end(key)
-			Guard(func() { p.reconcile(work, key) }, func(value any, stack []byte) { p.panicked(key, value, stack) })
-		})
 	}
+}
+
+// work reconciles a key, and others as long as there are some and the worker is wanted.
+func (p *Pool) work(ctx context.Context, key types.NamespacedName) {
+	returned := false
+	defer func() {
+		if !returned { // runtime.Goexit ends the goroutine behind Guard
+			p.queue.Done(key)
+			p.end()
+		}
+	}()
+	for more := true; more; key, more = p.next(key) {
+		Guard(func() { p.reconcile(ctx, key) }, func(value any, stack []byte) { p.panicked(key, value, stack) })
+	}
+	returned = true
+}
+
+// next gives the worker of a key that is done another one. It says false where there is none, or there are fewer workers by now, and has given
+// the worker back then.
+func (p *Pool) next(done types.NamespacedName) (key types.NamespacedName, more bool) {
+	// The queue may hand it out again from here on, to this worker, too.
+	p.queue.Done(done)
+	if p.wanted() {
+		if key, more = p.queue.Take(); more {
+			return key, true
+		}
+	}
+	p.end()
+	return key, false
 }
 
 // SetWorkers changes the number of workers. Reconciles that are under way are finished, and no others begin before there are fewer
@@ -131,9 +155,15 @@ func (p *Pool) begin() {
 	p.busy++
 }
 
-// end gives the worker back. The key is marked as done first, so that the queue may hand it out again.
-func (p *Pool) end(key types.NamespacedName) {
-	p.queue.Done(key)
+// wanted says whether there are no more workers than there should be.
+func (p *Pool) wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy <= p.workers && !p.stopped
+}
+
+// end gives a worker back.
+func (p *Pool) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.useLocked()

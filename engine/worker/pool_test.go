@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // shift is a pool whose reconciles last until they are told to go on.
@@ -131,8 +134,8 @@ func TestAPoolStops(t *testing.T) {
 			close(s.goOn)
 			g.Eventually(s.ended).WithTimeout(soonEnough).Should(BeClosed())
 			g.Expect(s.Busy()).To(BeZero())
-			_, over := s.queue.Get()
-			g.Expect(over).To(BeTrue())
+			_, found := s.queue.Take()
+			g.Expect(found).To(BeFalse())
 		})
 	}
 }
@@ -155,6 +158,57 @@ func TestNumbersOfWorkersThatChangeAllTheTime(t *testing.T) {
 	g.Expect(s.most.Load()).To(BeNumerically("<=", 5))
 	s.stop()
 	g.Eventually(s.ended).WithTimeout(soonEnough).Should(BeClosed())
+}
+
+// The stacks of goroutines that have worked a while are large, and growing one anew for each key costs a twentieth of a burst.
+func TestABusyWorkerKeepsItsGoroutineAndAnIdleOneHasNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		q := testQueue(t)
+		var goroutines []string
+		p := NewPool(q, 1, func(context.Context, types.NamespacedName) {
+			stack := string(debug.Stack())
+			goroutines = append(goroutines, stack[:strings.Index(stack, "[")])
+		}, func(_ types.NamespacedName, value any, _ []byte) { t.Error(value) })
+		q.Enqueue(0, keyOf("a"), keyOf("b"), keyOf("c"))
+		before := runtime.NumGoroutine()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.Run(ctx, ctx) }()
+		synctest.Wait()
+		g.Expect(goroutines).To(HaveLen(3))
+		g.Expect(sets.New(goroutines...)).To(HaveLen(1))
+		g.Expect(runtime.NumGoroutine()-before).To(Equal(1), "that of Run")
+		stop()
+		<-ended
+		q.ShutDown()
+	})
+}
+
+// What is added while all workers are busy is reconciled before what has waited and is less urgent.
+func TestAWorkerTakesWhatIsMostUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		q := testQueue(t)
+		var order []string
+		goOn := make(chan struct{})
+		p := NewPool(q, 1, func(_ context.Context, key types.NamespacedName) {
+			order = append(order, key.Name)
+			<-goOn
+		}, func(_ types.NamespacedName, value any, _ []byte) { t.Error(value) })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.Run(ctx, ctx) }()
+		q.EnqueueLow(0, keyOf("first"), keyOf("low"))
+		synctest.Wait()
+		q.Enqueue(0, keyOf("urgent"))
+		close(goOn)
+		synctest.Wait()
+		g.Expect(order).To(Equal([]string{"first", "urgent", "low"}))
+		stop()
+		<-ended
+		q.ShutDown()
+	})
 }
 
 // A reconcile that does not return is told of, and its worker goes on: what panicked, and what called runtime.Goexit, as t.FailNow does.

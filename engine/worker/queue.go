@@ -260,30 +260,37 @@ func (q *Queue) Bound() int {
 	return q.bound
 }
 
-// Get waits for the next key, which is given to Done later. over says that the queue was shut down instead.
-func (q *Queue) Get() (key types.NamespacedName, over bool) {
-	key, from, over := q.take()
-	if !over && q.waited != nil {
-		q.waited(q.clock.Since(from))
-	}
-	return key, over
-}
-
-// take waits for the next key, and says since when that was due.
-func (q *Queue) take() (key types.NamespacedName, from time.Time, over bool) {
+// Wait waits until there is a key to take. It says false where the queue was shut down.
+func (q *Queue) Wait() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.inside.Len() == 0 && !q.shut {
 		q.changed.Wait()
 	}
-	if q.shut {
-		return types.NamespacedName{}, time.Time{}, true
+	return !q.shut
+}
+
+// Take gives the next key out, which is given to Done later. It says false where there is none, or the queue was shut down.
+func (q *Queue) Take() (key types.NamespacedName, found bool) {
+	key, from, found := q.take()
+	if found && q.waited != nil {
+		q.waited(q.clock.Since(from))
+	}
+	return key, found
+}
+
+// take gives the next key out, and says since when that was due.
+func (q *Queue) take() (key types.NamespacedName, from time.Time, found bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shut || q.inside.Len() == 0 {
+		return key, from, false
 	}
 	e := q.inside.take()
 	delete(q.keys, e.key)
 	q.given.Insert(e.key)
 	q.fillLocked()
-	return e.key, e.from, false
+	return e.key, e.from, true
 }
 
 // Done says that a key may be given out again.
@@ -347,7 +354,7 @@ func (q *Queue) Oldest() time.Duration {
 	return q.clock.Since(oldest)
 }
 
-// ShutDown ends every Get, now and in future. It may be called more than once.
+// ShutDown ends every Wait, now and in future, and nothing is given out from then on. It may be called more than once.
 func (q *Queue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

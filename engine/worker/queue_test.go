@@ -37,8 +37,8 @@ func boundedQueue(t *testing.T, bound int, urgent ...string) *Queue {
 func taken(g Gomega, q *Queue, n int) []string {
 	var order []string
 	for range n {
-		key, over := q.Get()
-		g.Expect(over).To(BeFalse())
+		key, found := q.Take()
+		g.Expect(found).To(BeTrue())
 		order = append(order, key.Name)
 		q.Done(key)
 	}
@@ -77,8 +77,8 @@ func TestAQueueMayBeShutDownTwice(t *testing.T) {
 	q := testQueue(t)
 	q.ShutDown()
 	q.ShutDown()
-	_, over := q.Get()
-	g.Expect(over).To(BeTrue())
+	_, found := q.Take()
+	g.Expect(found).To(BeFalse())
 }
 
 func TestTheBestPriorityAndTheEarliestTimeWin(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAKeyIsNotGivenOutBeforeItIsDone(t *testing.T) {
 	g := NewWithT(t)
 	q := boundedQueue(t, 1)
 	q.Enqueue(0, keyOf("a"))
-	a, _ := q.Get()
+	a, _ := q.Take()
 	q.Enqueue(0, keyOf("a"), keyOf("b"))
 	g.Expect(q.Len()).To(Equal(2))
 	g.Expect(taken(g, q, 1)).To(Equal([]string{"b"}), "a takes no room while it is reconciled")
@@ -188,7 +188,7 @@ func TestTheWaitOfAKeyBeginsWhenItIsDue(t *testing.T) {
 		g.Expect(taken(g, q, 1)).To(Equal([]string{"later"}))
 		g.Expect(q.Oldest()).To(Equal(time.Second))
 		time.Sleep(time.Second)
-		key, _ := q.Get()
+		key, _ := q.Take()
 		g.Expect(key).To(Equal(keyOf("outside")))
 		q.Enqueue(0, key) // while it is given out
 		time.Sleep(3 * time.Second)
@@ -209,7 +209,7 @@ func BenchmarkQueue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q.Enqueue(0, key)
-		_, _ = q.Get()
+		_, _ = q.Take()
 		q.Done(key)
 	}
 }
@@ -267,8 +267,8 @@ func randomOperations(t *testing.T, random *rand.Rand) {
 			low = low || !want.low && !given[key] && q.keys[key].in == q.inside
 		}
 		q.mu.Unlock()
-		key, over := q.Get()
-		g.Expect(over).To(BeFalse())
+		key, found := q.Take()
+		g.Expect(found).To(BeTrue())
 		g.Expect(given).NotTo(HaveKey(key), "it is given out, and not done")
 		g.Expect(wanted).To(HaveKey(key))
 		g.Expect(wanted[key].due).NotTo(BeTemporally(">", time.Now()))

@@ -36,8 +36,8 @@ func fill(q *Queue, keys string) {
 func next(g Gomega, q *Queue, n int) string {
 	var out []string
 	for range n {
-		key, over := q.Get()
-		g.Expect(over).To(BeFalse())
+		key, found := q.Take()
+		g.Expect(found).To(BeTrue())
 		out = append(out, key.String())
 		q.Done(key)
 	}
@@ -163,7 +163,7 @@ func TestNobodyWaitsForMoreThanTwoOfAnother(t *testing.T) {
 					}
 					continue
 				}
-				key, _ := q.Get()
+				key, _ := q.Take()
 				q.Done(key)
 				served := key.Namespace
 				if waiting[served]--; waiting[served] == 0 {

@@ -60,23 +60,29 @@ func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 		return err
 	}
 	for _, same := range byRank(writes) {
-		var eg errgroup.Group
-		eg.SetLimit(concurrentWrites)
-		for _, w := range same {
-			eg.Go(func() error {
-				// Not the group's error: all that are in flight finish, and the first one declared is reported.
-				w.outcome, w.err = c.write(ctx, w)
-				return nil
-			})
-		}
-		if err := eg.Wait(); err != nil {
-			return err
-		}
+		c.writeTogether(ctx, same)
 		if err := c.record(same); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeTogether writes children of one rank at the same time. All that are in flight finish, and each keeps its own error. The last one is written
+// on this goroutine, whose stack has grown already: most boxes have few.
+func (c *Cycle) writeTogether(ctx context.Context, same []*pending) {
+	write := func(w *pending) { w.outcome, w.err = c.write(ctx, w) }
+	var others errgroup.Group
+	others.SetLimit(concurrentWrites - 1)
+	last := len(same) - 1
+	for _, w := range same[:last] {
+		others.Go(func() error {
+			write(w)
+			return nil
+		})
+	}
+	write(same[last])
+	_ = others.Wait() // nil: each has its own
 }
 
 // byRank parts what is written into what may be written at the same time: the items of one loop may be of several kinds, and a ConfigMap

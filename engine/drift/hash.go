@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,12 +22,12 @@ const hashLength = 16
 // holds it; absent, null and empty lists are the same, and so are 1 and 1.0. Other empty values are not the same as absent
 // ones: `podSelector: {}` means something.
 func Hash(desired *unstructured.Unstructured) string {
-	h := hasher{text: make([]byte, 0, 4096), names: make([]string, 0, 64)}
+	h := hasher{digest: sha256.New(), text: make([]byte, 0, 2*enough), names: make([]string, 0, 32)}
 	if desired != nil {
 		h.fields(withoutHash(desired.Object))
 	}
-	sum := sha256.Sum256(h.text)
-	return hex.EncodeToString(sum[:])[:hashLength]
+	h.digest.Write(h.text)
+	return hex.EncodeToString(h.digest.Sum(h.text[:0]))[:hashLength]
 }
 
 // withoutHash gives the object without the annotation that holds its hash, copied as far as needed.
@@ -50,6 +51,8 @@ func withoutHash(object map[string]any) map[string]any {
 // hasher writes a JSON value in the form in which it is hashed: as JSON, but a string has its length in front instead of quotes around it.
 // That is as unambiguous, and much faster because nothing is escaped. A change of this form makes every child look changed once.
 type hasher struct {
+	digest hash.Hash
+	// text is what the digest does not have yet.
 	text []byte
 	// names is the stack of the names that are being sorted.
 	names []string
@@ -69,9 +72,21 @@ func (h *hasher) fields(fields map[string]any) {
 	for _, name := range names {
 		h.string(name)
 		h.value(fields[name])
+		h.flush()
 	}
 	h.text = append(h.text, '}')
 	h.names = h.names[:bottom]
+}
+
+// enough is how many bytes the digest is given at once, or more: a buffer for all of an object's text would be the largest thing that a cycle allocates.
+const enough = 512
+
+// flush gives the digest the text, where that is worth a call.
+func (h *hasher) flush() {
+	if len(h.text) >= enough {
+		h.digest.Write(h.text)
+		h.text = h.text[:0]
+	}
 }
 
 func (h *hasher) value(value any) {

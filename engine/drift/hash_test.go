@@ -1,6 +1,8 @@
 package drift
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -53,6 +55,11 @@ func TestHashIsStable(t *testing.T) {
 	obj := object(t, deployment, containers("{name: a, image: b}"))
 	// Every child that was ever applied carries a hash: another one for the same object applies them all again.
 	g.Expect(Hash(obj)).To(Equal("bcf8507640a948cc"))
+	long := map[string]any{}
+	for i := range 200 {
+		long[fmt.Sprint("k", i)] = strings.Repeat("x", 13*i)
+	}
+	g.Expect(Hash(&unstructured.Unstructured{Object: map[string]any{"data": long}})).To(Equal("bc5fd04bc585fd2e"), "more than is hashed at once")
 	before := obj.DeepCopy()
 	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationApplied: Hash(obj)})
 	g.Expect(Hash(obj)).To(Equal(Hash(before)))

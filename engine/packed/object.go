@@ -61,10 +61,8 @@ func (o *Object) Unpack() *unstructured.Unstructured {
 	case o.whole != nil:
 		return o.whole
 	}
-	if recent := o.recent.Load(); recent != nil {
-		if obj := recent.Value(); obj != nil {
-			return obj
-		}
+	if obj := o.remembered(); obj != nil {
+		return obj
 	}
 	content, _ := o.decoder().value(0)
 	fields, _ := content.(map[string]any)
@@ -76,6 +74,14 @@ func (o *Object) Unpack() *unstructured.Unstructured {
 func (o *Object) remember(obj *unstructured.Unstructured) {
 	recent := weak.Make(obj)
 	o.recent.Store(&recent)
+}
+
+// remembered is what was packed, or last unpacked; nil: nobody holds it any more.
+func (o *Object) remembered() *unstructured.Unstructured {
+	if recent := o.recent.Load(); recent != nil {
+		return recent.Value()
+	}
+	return nil
 }
 
 func (o *Object) decoder() decoder { return decoder{body: o.body, words: o.words.known()} }
@@ -199,7 +205,13 @@ func (o *Object) text(path ...string) string {
 	return text
 }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor with what informers read: what an object is told from others by.
+// GetObjectMeta implements metav1.ObjectMetaAccessor with what informers read: what an object is told from others by. They ask half a dozen times
+// about one that was packed a moment ago.
 func (o *Object) GetObjectMeta() metav1.Object {
+	if o != nil {
+		if obj := o.remembered(); obj != nil {
+			return obj
+		}
+	}
 	return &metav1.ObjectMeta{Namespace: o.Namespace(), Name: o.Name(), UID: o.UID(), ResourceVersion: o.Version()}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,6 +114,16 @@ func (c *Client) path(t target, subresources ...string) ([]string, error) {
 	return append(p, subresources...), nil
 }
 
+// written gives a request the parameters of a write by a field manager: those of metav1.CreateOptions and PatchOptions that are set here. The codec of these
+// goes through all of their fields by reflection, for each request.
+func (c *Client) written(r *rest.Request, manager string) *rest.Request {
+	r = r.Param("fieldManager", manager)
+	for _, mode := range c.dryRun {
+		r = r.Param("dryRun", mode)
+	}
+	return r
+}
+
 // apply is a server-side apply by the manager of declarations. created says whether the answer was a creation.
 func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (answer *unstructured.Unstructured, created bool, err error) {
 	return c.applyAs(ctx, v1alpha1.FieldManager, obj, force)
@@ -134,9 +145,8 @@ func (c *Client) applyAs(
 		return nil, false, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	var code int
-	raw, err := c.read(obj.GroupVersionKind(), c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
-		Body(body).Do(ctx).StatusCode(&code))
+	raw, err := c.read(obj.GroupVersionKind(), c.written(c.rest.Patch(types.ApplyPatchType).AbsPath(path...), manager).
+		Param("force", strconv.FormatBool(force)).Body(body).Do(ctx).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
 	}
@@ -159,9 +169,7 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	raw, err := c.read(t.kind, c.rest.Post().AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.CreateOptions{FieldManager: v1alpha1.FieldManager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
-		Body(body).Do(ctx))
+	raw, err := c.read(t.kind, c.written(c.rest.Post().AbsPath(path...), v1alpha1.FieldManager).Body(body).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +236,7 @@ func (c *Client) sendPatch(
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.read(t.kind, c.rest.Patch(kind).AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
-		Body(patch).Do(ctx))
+	raw, err := c.read(t.kind, c.written(c.rest.Patch(kind).AbsPath(path...), manager).Body(patch).Do(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,8 @@ func (m Marker) Mark(ctx context.Context, resource *unstructured.Unstructured, m
 // keep them on the resource for ever, so that manager applies nothing once.
 func (m Marker) applyMarks(ctx context.Context, marks *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, _, err := m.requests.applyAs(ctx, v1alpha1.FieldManagerMarks, marks, true)
-	if err != nil || !slices.ContainsFunc(answer.GetManagedFields(), ownsFinalizer) {
+	// The first question is about the entries as they are; the second one decodes them.
+	if err != nil || !ManagedByUs(answer) || !slices.ContainsFunc(answer.GetManagedFields(), ownsFinalizer) {
 		return answer, err
 	}
 	answer, _, err = m.requests.apply(ctx, nothing(answer), true)

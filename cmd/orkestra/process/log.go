@@ -77,7 +77,8 @@ type late struct {
 
 // Info implements logr.LogSink.
 func (l late) Info(level int, message string, fields ...any) {
-	l.with().Info(level, message, fields...)
+	// A sink of its own for the values of one line would cost as much as the line.
+	l.LogSink.Info(level, message, slices.Concat(l.values, fields)...)
 }
 
 // Error implements logr.LogSink.

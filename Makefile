@@ -207,9 +207,10 @@ CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(e
 SEQUENTIAL = ^(TestPoliciesAndTheReconcileAgree|TestDefaultsOfPoliciesAreThoseOfTheReconcile|TestNothingCanBeTakenOutOfAPolicy|TestTextsThatMeanHarm|TestAPatchUndoneLeavesTheObjectAsItWouldBeWithoutIt|TestQuotedAlongAChain)$$
 SEQUENTIAL_IN = ./controllers/center ./controllers/policies ./engine/apply ./engine/pipeline ./engine/pipeline/declare
 
-DETECTED = -test 'unit tests under the race detector: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)' \
-		-test 'what is too long for the detector: $(GO) test -json -count=1 -p 2 -run "$(SEQUENTIAL)" $(TEST_FLAGS) $(SEQUENTIAL_IN)'
+DETECTED = -test 'unit tests under the race detector: $(RACE) $(GO) test -json -count=1 -vet=off -p 2 -timeout 30m -skip "$(SEQUENTIAL)" $(TEST_FLAGS) $(CONCURRENT)' \
+		-test 'what is too long for the detector: $(GO) test -json -count=1 -vet=off -p 2 -run "$(SEQUENTIAL)" $(TEST_FLAGS) $(SEQUENTIAL_IN)'
 
+# Without go vet, which make verify runs on the same packages: with the race detector on, it would look through all that they import once more.
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
 	+@$(BIN)/testsum -reports $(REPORTS)/ginkgo \
@@ -218,10 +219,10 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'suites of the chart: $(MAKE) test-chart' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/(argocd|e2e|flux)$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
+		-test 'unit tests: $(GO) test -json -count=1 -vet=off -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/(argocd|e2e|flux)$$|$(CLUSTERED)" $(if $(C_COMPILER),| grep -vxF "$(CONCURRENT)"))' \
 		$(if $(C_COMPILER),$(DETECTED)) \
 		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
-		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
+		-test 'other tests with a cluster: $(GO) test -json -count=1 -vet=off -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'the site: cd test/site && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \

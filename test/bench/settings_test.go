@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"os"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ type settings struct {
 	binary string
 	// turns of each contestant: BENCH_TURNS. Times need three for a verdict.
 	turns int
+	// steps are those of a benchmark in turns that are measured: BENCH_STEPS, a regular expression of whole names; nil: all.
+	steps *regexp.Regexp
 	// burst is how many resources are made at once: BENCH_BURST.
 	burst int
 	// samples is how often one thing is done after another, for quantiles: BENCH_SAMPLES.
@@ -41,12 +44,26 @@ type settings struct {
 func readSettings(b *testing.B) settings {
 	b.Helper()
 	return settings{
-		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"),
+		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"), steps: expression(b, "BENCH_STEPS"),
 		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
 		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
 		listed: number(b, "BENCH_LISTED", 50000), pages: number(b, "BENCH_PAGES", 200), pageBoxes: number(b, "BENCH_PAGE_BOXES", 300),
 		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute), soaked: span(b, "BENCH_SOAK", 30*time.Minute),
 	}
+}
+
+// expression reads a regular expression of whole names.
+func expression(b *testing.B, variable string) *regexp.Regexp {
+	b.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return nil
+	}
+	e, err := regexp.Compile("^(?:" + text + ")$")
+	if err != nil {
+		b.Fatalf("%s=%q: %v", variable, text, err)
+	}
+	return e
 }
 
 // span reads a duration above 0.

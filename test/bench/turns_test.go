@@ -34,6 +34,7 @@ type step struct {
 // step goes on: another binary may not know all that a box says.
 func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, all []*contender, steps []step, end func(u *turn) error) {
 	b.Helper()
+	steps = t.chosen(benchmark, all, steps)
 	for n := range t.turns {
 		for _, c := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
 			if !c.takesPart(benchmark, steps) {
@@ -48,6 +49,20 @@ func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, all []*conte
 			}
 		}
 	}
+}
+
+// chosen gives the steps that are measured, and has the rows of the others say why they are empty.
+func (s *sheet) chosen(benchmark string, all []*contender, steps []step) (out []step) {
+	for _, one := range steps {
+		if s.steps == nil || s.steps.MatchString(one.name) {
+			out = append(out, one)
+			continue
+		}
+		for _, c := range all {
+			s.MissStep(benchmark, one.name, c.column, "BENCH_STEPS leaves it out")
+		}
+	}
+	return out
 }
 
 // takesPart says whether a contender has something to do in a benchmark. What a finalizer and an event cost is seen where a resource has few

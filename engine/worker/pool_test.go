@@ -167,8 +167,8 @@ func TestABusyWorkerKeepsItsGoroutineAndAnIdleOneHasNone(t *testing.T) {
 		q := testQueue(t)
 		var goroutines []string
 		p := NewPool(q, 1, func(context.Context, types.NamespacedName) {
-			stack := string(debug.Stack())
-			goroutines = append(goroutines, stack[:strings.Index(stack, "[")])
+			goroutine, _, _ := strings.Cut(string(debug.Stack()), "[")
+			goroutines = append(goroutines, goroutine)
 		}, func(_ types.NamespacedName, value any, _ []byte) { t.Error(value) })
 		q.Enqueue(0, keyOf("a"), keyOf("b"), keyOf("c"))
 		before := runtime.NumGoroutine()

@@ -116,9 +116,9 @@ func (c *Client) path(t target, subresources ...string) ([]string, error) {
 
 // written gives a request the parameters of a write by a field manager: those of metav1.CreateOptions and PatchOptions that are set here. The codec of these
 // goes through all of their fields by reflection, for each request.
-func (c *Client) written(r *rest.Request, manager string) *rest.Request {
+func written(r *rest.Request, manager string, dryRun []string) *rest.Request {
 	r = r.Param("fieldManager", manager)
-	for _, mode := range c.dryRun {
+	for _, mode := range dryRun {
 		r = r.Param("dryRun", mode)
 	}
 	return r
@@ -145,7 +145,7 @@ func (c *Client) applyAs(
 		return nil, false, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	var code int
-	raw, err := c.read(obj.GroupVersionKind(), c.written(c.rest.Patch(types.ApplyPatchType).AbsPath(path...), manager).
+	raw, err := c.read(obj.GroupVersionKind(), written(c.rest.Patch(types.ApplyPatchType).AbsPath(path...), manager, c.dryRun).
 		Param("force", strconv.FormatBool(force)).Body(body).Do(ctx).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
@@ -169,7 +169,7 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	raw, err := c.read(t.kind, c.written(c.rest.Post().AbsPath(path...), v1alpha1.FieldManager).Body(body).Do(ctx))
+	raw, err := c.read(t.kind, written(c.rest.Post().AbsPath(path...), v1alpha1.FieldManager, c.dryRun).Body(body).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (c *Client) sendPatch(
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.read(t.kind, c.written(c.rest.Patch(kind).AbsPath(path...), manager).Body(patch).Do(ctx))
+	raw, err := c.read(t.kind, written(c.rest.Patch(kind).AbsPath(path...), manager, c.dryRun).Body(patch).Do(ctx))
 	if err != nil {
 		return nil, err
 	}

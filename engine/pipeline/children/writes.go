@@ -60,7 +60,7 @@ func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 		return err
 	}
 	for _, same := range byRank(writes) {
-		c.writeTogether(ctx, same)
+		writeTogether(ctx, c, same)
 		if err := c.record(same); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 
 // writeTogether writes children of one rank at the same time. All that are in flight finish, and each keeps its own error. The last one is written
 // on this goroutine, whose stack has grown already: most boxes have few.
-func (c *Cycle) writeTogether(ctx context.Context, same []*pending) {
+func writeTogether(ctx context.Context, c *Cycle, same []*pending) {
 	write := func(w *pending) { w.outcome, w.err = c.write(ctx, w) }
 	var others errgroup.Group
 	others.SetLimit(concurrentWrites - 1)

@@ -47,20 +47,69 @@ func TestMistakes(t *testing.T) {
 		},
 		"conditions that exclude one another": {
 			`{conditions: {when: [{field: status.queueDepth, greaterThan: 100}, {field: metrics.queueDepth, lessThan: 101}]}, do: {workers: 5}}`,
-			[]string{`spec.autoscale.conditions.when: Invalid value: "queueDepth": it can't be more than 100 and less than 101 at once: the conditions never hold`},
+			[]string{`spec.autoscale.conditions.when: Invalid value: "status.queueDepth": no value meets when[0] (more than 100) and when[1] (less than 101): the conditions never hold`},
 		},
 		"excluded by a negation": {
 			`{conditions: {when: [{field: status.queueDepth, operator: gte, value: "100", valueType: int}, {field: status.queueDepth, greaterThan: 90, negate: true}]}, do: {workers: 5}}`,
-			[]string{`spec.autoscale.conditions.when: Invalid value: "queueDepth": it can't be at least 100 and not (more than 90) at once: the conditions never hold`},
+			[]string{`spec.autoscale.conditions.when: Invalid value: "status.queueDepth": no value meets when[0] (at least 100) and when[1] (not (more than 90)): the conditions never hold`},
 		},
 		"out of range": {
 			`{conditions: {anyOf: [{field: status.workersBusyPercent, greaterThan: 100}, {field: time.hour, in: [24, 25]}, {field: status.queueDepth, lessThan: 0}, {field: time.minute, between: "60,70"}]}, do: {workers: 5}}`,
 			[]string{
-				`spec.autoscale.conditions.anyOf[0]: Invalid value: "status.workersBusyPercent": it is never more than 100: it lies between 0 and 100`,
-				`spec.autoscale.conditions.anyOf[1]: Invalid value: "time.hour": it is never one of 24, 25: it lies between 0 and 23`,
-				`spec.autoscale.conditions.anyOf[2]: Invalid value: "status.queueDepth": it is never less than 0: it lies between 0 and 2147483648`,
-				`spec.autoscale.conditions.anyOf[3]: Invalid value: "time.minute": it is never between 60,70: it lies between 0 and 59`,
+				`spec.autoscale.conditions.anyOf[0]: Invalid value: "status.workersBusyPercent": it never holds; wanted 0 to 100`,
+				`spec.autoscale.conditions.anyOf[1]: Invalid value: "time.hour": it never holds; wanted 0 to 23`,
+				`spec.autoscale.conditions.anyOf[2]: Invalid value: "status.queueDepth": it never holds; wanted a whole number, 0 or more`,
+				`spec.autoscale.conditions.anyOf[3]: Invalid value: "time.minute": it never holds; wanted 0 to 59`,
 			},
+		},
+		"what no value is": {
+			`{conditions: {anyOf: [{field: status.queueDepth, typeOf: string}, {field: metrics.queueDepth, notExists: true}, {field: time.dayOfWeek, in: []}, {field: time.minute, notBetween: [0, 59]},
+				{field: time.hour, notBetween: "0,23"}]}, do: {workers: 5}}`,
+			[]string{
+				`spec.autoscale.conditions.anyOf[0]: Invalid value: "status.queueDepth": it never holds; wanted a whole number, 0 or more`,
+				`spec.autoscale.conditions.anyOf[1]: Invalid value: "metrics.queueDepth": it never holds; wanted a whole number, 0 or more`,
+				`spec.autoscale.conditions.anyOf[2]: Invalid value: "time.dayOfWeek": it never holds; wanted a day, such as Monday`,
+				`spec.autoscale.conditions.anyOf[3]: Invalid value: "time.minute": it never holds; wanted 0 to 59`,
+				`spec.autoscale.conditions.anyOf[4]: Invalid value: "time.hour": it never holds; wanted 0 to 23`,
+			},
+		},
+		"a bound that the field never has": {
+			`{conditions: {anyOf: [{field: time.hour, between: [22, 30]}, {field: status.workersBusyPercent, between: "90,150"}, {field: time.hour, in: [3, 25]}, {field: status.queueDepth, between: [-5, 30]}]}, do: {workers: 5}}`,
+			[]string{
+				`spec.autoscale.conditions.anyOf[0]: Invalid value: 30: the field never has this value; wanted 0 to 23; for a time over midnight, write notBetween`,
+				`spec.autoscale.conditions.anyOf[1]: Invalid value: 150: the field never has this value; wanted 0 to 100`,
+				`spec.autoscale.conditions.anyOf[2]: Invalid value: 25: the field never has this value; wanted 0 to 23`,
+				`spec.autoscale.conditions.anyOf[3]: Invalid value: -5: the field never has this value; wanted a whole number, 0 or more`,
+			},
+		},
+		"one value, and not that": {
+			`{conditions: {when: [{field: status.queueDepth, equals: 5}, {field: status.queueDepth, notEquals: 5}]}, do: {workers: 5}}`,
+			[]string{`spec.autoscale.conditions.when: Invalid value: "status.queueDepth": no value meets when[0] (equals 5) and when[1] (anything but 5): the conditions never hold`},
+		},
+		"one day, and not that": {
+			`{conditions: {when: [{field: time.dayOfWeek, in: [Sunday, Monday]}, {field: status.queueDepth, greaterThan: 7}, {field: time.dayOfWeek, notIn: [Sunday, Monday]}]}, do: {workers: 5}}`,
+			[]string{`spec.autoscale.conditions.when: Invalid value: "time.dayOfWeek": no value meets when[0] (one of Sunday, Monday) and when[2] (none of Sunday, Monday): the conditions never hold`},
+		},
+		"none of those that might hold": {
+			`{conditions: {when: [{field: status.queueDepth, lessThan: 10}], anyOf: [{field: status.queueDepth, greaterThan: 100}, {field: metrics.queueDepth, equals: 50}]}, do: {workers: 5}}`,
+			[]string{`spec.autoscale.conditions.anyOf: Invalid value: "status.queueDepth": none of these holds where those of when do: the conditions never hold`},
+		},
+		"in CEL": {
+			`{conditions: {anyOf: [{cel: "time.hour > 25"}, {cel: "time.dayOfWeek == 'Mon'"}, {cel: "false"}, {cel: "metrics.workersBusyPercent > 80 && self.status.workersBusyPercent < 20"}]}, do: {workers: 5}}`,
+			[]string{
+				`spec.autoscale.conditions.anyOf[0]: Invalid value: "time.hour > 25": it never holds; wanted 0 to 23`,
+				`spec.autoscale.conditions.anyOf[1]: Invalid value: "time.dayOfWeek == 'Mon'": it never holds; wanted a day, such as Monday`,
+				`spec.autoscale.conditions.anyOf[2]: Invalid value: "false": it never holds`,
+				`spec.autoscale.conditions.anyOf[3]: Invalid value: "metrics.workersBusyPercent > 80 && self.status.workersBusyPercent < 20": it never holds; wanted 0 to 100`,
+			},
+		},
+		"it ends itself, in CEL": {
+			`{conditions: {when: [{cel: "self.status.workers < 5"}]}, do: {workers: 8}}`,
+			[]string{`spec.autoscale.conditions.when: Invalid value: "status.workers": with the 8 workers of do the conditions are false: the limits would go back and forth`},
+		},
+		"it ends itself, by a template": {
+			`{conditions: {when: [{field: status.workers, lessThan: "{{ 5 }}"}]}, do: {workers: 8}}`,
+			[]string{`spec.autoscale.conditions.when: Invalid value: "status.workers": with the 8 workers of do the conditions are false: the limits would go back and forth`},
 		},
 		"no day": {
 			`{conditions: {when: [{field: time.dayOfWeek, in: [Monday, Sunnday]}]}, do: {workers: 5}}`,
@@ -95,6 +144,9 @@ func TestWhatIsNoMistake(t *testing.T) {
 	for name, spec := range map[string]string{
 		"all spellings of all fields": everyField(),
 		"the example of the promise":  `{interval: 15s, cooldown: 2m, conditions: {when: [{field: status.queueDepth, operator: gt, value: "100", valueType: int}]}, do: {workers: 5, queueDepth: 500, resync: 10s}}`,
+		"one of some days":            `{conditions: {when: [{field: time.dayOfWeek, in: [Sunday, Monday]}, {field: time.dayOfWeek, notEquals: Monday}], anyOf: [{field: time.hour, lessThan: 6}, {field: time.hour, greaterThan: 21}]}, do: {workers: 5}}`,
+		"two fields in CEL":           `{conditions: {when: [{cel: "metrics.workers < 5 && metrics.queueDepth > 5"}]}, do: {workers: 8}}`,
+		"many in CEL":                 `{conditions: {when: [{cel: "metrics.queueDepth > 100 && metrics.queueDepth < 150"}]}, do: {workers: 8}}`,
 		"fewer at night":              `{conditions: {when: [{field: time.hour, notBetween: "6,22"}]}, do: {workers: 1}}`,
 		"one more condition beside":   `{conditions: {anyOf: [{field: status.workers, lessThan: 5}, {field: status.queueDepth, greaterThan: 7}]}, do: {workers: 5}}`,
 		"a quantity":                  `{conditions: {when: [{field: status.queueDepth, greaterThan: 1k}, {field: status.queueDepth, lessThan: 2k}]}, do: {workers: 5}}`,

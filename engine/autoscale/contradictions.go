@@ -2,7 +2,6 @@ package autoscale
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,55 +13,84 @@ import (
 	"github.com/orkspace/orkestra/engine/when"
 )
 
-// span are the whole numbers from low to high. It is empty where low is above high.
-type span struct{ low, high float64 }
-
-func (s span) empty() bool { return s.low > s.high }
-
-func (s span) meet(o span) span { return span{math.Max(s.low, o.low), math.Min(s.high, o.high)} }
-
-var everything = span{math.Inf(-1), math.Inf(1)}
-
 // contradictions are the mistakes of a rule whose conditions compile: conditions that never hold, and those that end what they have begun.
-// Literals alone are looked at.
+// What reads one field, or none, is tried on the values of that; of the others nothing is said.
 func contradictions(r *Rule, baseline Limits, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	var required []tried // all of which must hold
+	for _, group := range r.gate.Groups() {
+		if !group.Any {
+			required = append(required, trialsOf(group, at)...)
+		}
+	}
 	for _, group := range r.gate.Groups() {
 		list := at.Child("when")
 		if group.Any {
 			list = at.Child("anyOf")
 		}
-		alone := impossible(group, list)
+		trials := trialsOf(group, at)
+		alone := impossible(trials)
 		errs = append(errs, alone...)
 		if len(alone) > 0 {
 			continue
 		}
-		if !group.Any {
-			errs = append(errs, apart(group, list)...)
+		if group.Any {
+			errs = append(errs, shutOut(group, trials, required, list)...)
+		} else {
+			errs = append(errs, apart(trials, list)...)
 		}
-		errs = append(errs, selfEnding(group, baseline, r.limits(baseline), list)...)
+		errs = append(errs, selfEnding(group, trials, baseline, r.limits(baseline), list)...)
 	}
 	return errs
 }
 
-// impossible are the conditions that can't hold, whatever is measured.
-func impossible(group when.GroupForm, list *field.Path) field.ErrorList {
+// impossible are the conditions that can't hold, whatever is measured, and those that name a value that the field never has.
+func impossible(trials []tried) field.ErrorList {
 	var errs field.ErrorList
-	for i, c := range group.Conditions {
-		form, f, ok := formOf(c)
-		switch {
-		case !ok:
-		case f.Name == fieldDay:
-			errs = append(errs, noDay(form, list.Index(i))...)
-		case spanOf(form).meet(span{f.low, f.high}).empty():
-			errs = append(errs, field.Invalid(list.Index(i), form.Field, fmt.Sprintf("it is never %s: it lies between %.0f and %.0f", form.Wanted, f.low, f.high)))
+	for _, t := range trials {
+		if t.of.Name == fieldDay {
+			if wrong := noDay(t); len(wrong) > 0 {
+				errs = append(errs, wrong...)
+				continue
+			}
+		}
+		if !together([]tried{t}) {
+			errs = append(errs, field.Invalid(t.at, t.shown(), "it never holds"+t.of.values()))
+			continue
+		}
+		errs = append(errs, outside(t)...)
+	}
+	return errs
+}
+
+// outside are the numbers of a condition, of those that it compares one by one or as bounds, that its field never has: an hour of 30 is
+// mostly meant as one of the next day.
+func outside(t tried) field.ErrorList {
+	if t.of.Name == "" || t.of.Name == fieldDay {
+		return nil
+	}
+	switch t.form.Operator {
+	case v1alpha1.OperatorEquals, v1alpha1.OperatorNotEquals, v1alpha1.OperatorIn, v1alpha1.OperatorNotIn, v1alpha1.OperatorBetween, v1alpha1.OperatorNotBetween:
+	default:
+		return nil
+	}
+	hint := ""
+	if t.of.Name == fieldHour && t.form.Operator == v1alpha1.OperatorBetween {
+		hint = "; for a time over midnight, write notBetween"
+	}
+	numbers, _ := literals(t.form)
+	var errs field.ErrorList
+	for _, n := range numbers {
+		if n < t.of.low || n > t.of.high {
+			errs = append(errs, field.Invalid(t.at, n, "the field never has this value"+t.of.values()+hint))
 		}
 	}
 	return errs
 }
 
 // noDay says what of a condition on the day is no name of a day.
-func noDay(form when.Form, at *field.Path) field.ErrorList {
+func noDay(t tried) field.ErrorList {
+	form, at := t.form, t.at
 	wanted := []any{form.Value}
 	switch form.Operator {
 	case v1alpha1.OperatorEquals, v1alpha1.OperatorNotEquals:
@@ -87,33 +115,37 @@ func noDay(form when.Form, at *field.Path) field.ErrorList {
 }
 
 // apart are the fields of which no value meets all conditions of a list that must all hold.
-func apart(group when.GroupForm, list *field.Path) field.ErrorList {
-	left, said := map[string]span{}, map[string][]string{}
-	var order []string
-	for _, c := range group.Conditions {
-		form, f, ok := formOf(c)
-		if !ok || f.Name == fieldDay {
+func apart(trials []tried, list *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	var known []string
+	for _, t := range trials {
+		if t.of.Name == "" || slices.Contains(known, t.of.Name) {
 			continue
 		}
-		if _, known := left[f.Name]; !known {
-			left[f.Name] = span{f.low, f.high}
-			order = append(order, f.Name)
-		}
-		left[f.Name] = left[f.Name].meet(spanOf(form))
-		said[f.Name] = append(said[f.Name], form.Wanted)
-	}
-	var errs field.ErrorList
-	for _, name := range order {
-		if left[name].empty() {
-			errs = append(errs, field.Invalid(list, name, fmt.Sprintf("it can't be %s at once: the conditions never hold", strings.Join(said[name], " and "))))
+		known = append(known, t.of.Name)
+		if same := on(t.of, trials); !together(same) {
+			errs = append(errs, field.Invalid(list, t.verdict.Field, "no value meets "+said(same)+": the conditions never hold"))
 		}
 	}
 	return errs
 }
 
+// shutOut are conditions of which one should hold, where those that must hold leave no value for any of them.
+func shutOut(group when.GroupForm, trials, required []tried, list *field.Path) field.ErrorList {
+	if len(trials) < len(group.Conditions) {
+		return nil
+	}
+	for _, t := range trials {
+		if others := on(t.of, required); t.of.Name == "" || len(others) == 0 || together(append(others, t)) {
+			return nil
+		}
+	}
+	return field.ErrorList{field.Invalid(list, trials[0].verdict.Field, "none of these holds where those of when do: the conditions never hold")}
+}
+
 // selfEnding are the conditions on the number of workers that never begin with that of the spec, or end with that of do. There are no other
 // numbers of workers.
-func selfEnding(group when.GroupForm, baseline, scaled Limits, list *field.Path) field.ErrorList {
+func selfEnding(group when.GroupForm, trials []tried, baseline, scaled Limits, list *field.Path) field.ErrorList {
 	for _, state := range []struct {
 		workers int
 		why     string
@@ -122,12 +154,10 @@ func selfEnding(group when.GroupForm, baseline, scaled Limits, list *field.Path)
 		{scaled.Workers, "with the %d workers of do the conditions are false: the limits would go back and forth"},
 	} {
 		closed := 0
-		for _, c := range group.Conditions {
-			form, f, ok := formOf(c)
-			if !ok || f.Name != fieldWorkers || f.OfTime || !spanOf(form).meet(span{float64(state.workers), float64(state.workers)}).empty() {
-				continue
+		for _, t := range trials {
+			if t.of.Name == fieldWorkers && !t.holds(int64(state.workers)) {
+				closed++
 			}
-			closed++
 		}
 		if closed == len(group.Conditions) || closed > 0 && !group.Any {
 			return field.ErrorList{field.Invalid(list, "status."+fieldWorkers, fmt.Sprintf(state.why, state.workers))}
@@ -136,79 +166,15 @@ func selfEnding(group when.GroupForm, baseline, scaled Limits, list *field.Path)
 	return nil
 }
 
-// formOf gives what a condition compares, and the field that it reads; ok is false where one of them is not known beforehand.
-func formOf(c *when.Condition) (form when.Form, of Field, ok bool) {
-	form, why := c.Form()
-	if why != "" || form.CEL != "" {
-		return form, of, false
-	}
-	const segments = 2 // the root and the field
-	if len(form.Path) != segments {
-		return form, of, false
-	}
-	all := Fields()
-	at := slices.IndexFunc(all, func(f Field) bool { return f.Name == form.Path[1] && f.OfTime == (form.Path[0] == rootTime) })
-	if at < 0 {
-		return form, of, false
-	}
-	return form, all[at], true
-}
-
-// spanOf are the numbers for which a comparison may hold.
-func spanOf(form when.Form) span {
-	operator := form.Operator
-	if form.Negate {
-		operator = opposite[operator] // of one that has none, nothing is known
-	}
-	if operator == v1alpha1.OperatorBetween {
-		bounds, ok := form.Value.([]any)
-		if !ok || len(bounds) == 0 {
-			return everything
+// said names conditions and what each wants: `when[0] (more than 100) and when[1] (less than 50)`.
+func said(trials []tried) string {
+	var parts []string
+	for _, t := range trials {
+		wanted := t.form.Wanted
+		if wanted == "" || t.form.CEL != "" {
+			wanted = t.shown()
 		}
-		low, high := number(bounds[0]), number(bounds[len(bounds)-1])
-		return span{math.Ceil(low.low), math.Floor(high.high)}
+		parts = append(parts, fmt.Sprintf("%s (%s)", t.name, wanted))
 	}
-	if operator == v1alpha1.OperatorIn {
-		all, _ := form.Value.([]any)
-		hull := span{math.Inf(1), math.Inf(-1)}
-		for _, v := range all {
-			n := number(v)
-			hull = span{math.Min(hull.low, n.low), math.Max(hull.high, n.high)}
-		}
-		return hull
-	}
-	n := number(form.Value)
-	switch operator {
-	case v1alpha1.OperatorEquals:
-		return span{math.Ceil(n.low), math.Floor(n.high)}
-	case v1alpha1.OperatorGt:
-		return span{math.Floor(n.low) + 1, math.Inf(1)}
-	case v1alpha1.OperatorGte:
-		return span{math.Ceil(n.low), math.Inf(1)}
-	case v1alpha1.OperatorLt:
-		return span{math.Inf(-1), math.Ceil(n.high) - 1}
-	case v1alpha1.OperatorLte:
-		return span{math.Inf(-1), math.Floor(n.high)}
-	default:
-		return everything
-	}
-}
-
-// opposite are the operators whose opposite is one, too.
-var opposite = map[v1alpha1.Operator]v1alpha1.Operator{
-	v1alpha1.OperatorGt: v1alpha1.OperatorLte, v1alpha1.OperatorLte: v1alpha1.OperatorGt,
-	v1alpha1.OperatorLt: v1alpha1.OperatorGte, v1alpha1.OperatorGte: v1alpha1.OperatorLt,
-	v1alpha1.OperatorNotEquals: v1alpha1.OperatorEquals, v1alpha1.OperatorNotIn: v1alpha1.OperatorIn, v1alpha1.OperatorNotBetween: v1alpha1.OperatorBetween,
-}
-
-// number is a literal as a span of one number; of what is none, such as a quantity, nothing is known.
-func number(v any) span {
-	switch n := when.Read(v).Number.(type) {
-	case int64:
-		return span{float64(n), float64(n)}
-	case float64:
-		return span{n, n}
-	default:
-		return everything
-	}
+	return strings.Join(parts, " and ")
 }

@@ -21,6 +21,7 @@ const (
 const (
 	fieldWorkers = "workers"
 	fieldDay     = "dayOfWeek"
+	fieldHour    = "hour"
 )
 
 // Field is one that conditions may read.
@@ -58,7 +59,7 @@ func Fields() []Field {
 		number("errorPercent", 0, percent, func(m Measured) int { return m.ErrorPercent }, "How many of these reconciles have failed, in percent. 0: there was none."),
 		number("resources", 0, unlimited, func(m Measured) int { return m.Resources }, "Resources of the box."),
 		{Name: fieldDay, OfTime: true, Doc: "The day in UTC: Monday, Tuesday and so on.", read: func(_ Measured, now time.Time) any { return now.UTC().Weekday().String() }},
-		clock("hour", 23, time.Time.Hour, "The hour in UTC, 0 to 23."),
+		clock(fieldHour, 23, time.Time.Hour, "The hour in UTC, 0 to 23."),
 		clock("minute", 59, time.Time.Minute, "The minute, 0 to 59."),
 	}
 }

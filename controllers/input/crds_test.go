@@ -30,6 +30,8 @@ spec:
             properties:
               image: {type: string}
               replicas: {type: integer, default: 1, maximum: 9}
+              small: {type: integer, format: int32}
+              few: {type: integer, format: int32, maximum: 9}
               tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               most: &most {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
               each: {type: object, additionalProperties: {type: object, properties: {most: *most}}}
@@ -97,15 +99,17 @@ func TestObjectsAreAdmitted(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"fine":           {"{image: a, free: {anything: [goes]}, labels: {a: {name: b}}}", nil},
-		"missing":        {"{}", []string{"spec.image: Required value"}},
-		"a misspelling":  {"{imgae: a, image: b}", []string{`spec.imgae: unknown field, did you mean "image"?`}},
-		"too many":       {"{image: a, replicas: 10}", []string{"spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
-		"twice in a set": {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
-		"a rule":         {"{image: none}", []string{"spec: no image is no image"}},
-		"a wrong type":   {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
-		"below a map":    {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
-		"no list":        {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
+		"fine":                     {"{image: a, free: {anything: [goes]}, labels: {a: {name: b}}}", nil},
+		"missing":                  {"{}", []string{"spec.image: Required value"}},
+		"a misspelling":            {"{imgae: a, image: b}", []string{`spec.imgae: unknown field, did you mean "image"?`}},
+		"too many":                 {"{image: a, replicas: 10}", []string{"spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
+		"too large for an integer": {"{image: a, small: 2147483648, few: 99999999999999999999}", []string{"spec.small: Invalid value: 2147483648: want a whole number, at most 2147483647", "spec.few: Invalid value: 1e+20: want a whole number, at most 9"}},
+		"a part of a number":       {"{image: a, small: 1.5, few: x}", []string{"spec.small: Invalid value: 1.5: want a whole number, at most 2147483647", "spec.few: want integer, got string"}},
+		"twice in a set":           {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
+		"a rule":                   {"{image: none}", []string{"spec: no image is no image"}},
+		"a wrong type":             {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
+		"below a map":              {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
+		"no list":                  {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
 		"no integer and no string": {
 			"{image: a, most: 1.5, each: {a.b: {most: [1]}, c: {most: {d: e}}}}",
 			[]string{"spec.most: want integer or string, got number", "spec.each[a.b].most: want integer or string, got array", "spec.each.c.most: want integer or string, got object"},

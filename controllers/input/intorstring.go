@@ -28,8 +28,9 @@ func (c *typeCheck) intOrString(value any, at *field.Path) {
 	}
 }
 
-// oneEach gives one error for each value that is neither an integer nor a string where the schema wants one of them. The validator tries both
-// types in turn, and says of each that it does not fit, also without the path.
+// oneEach gives one error for each value that is neither an integer nor a string where the schema wants one of them, and for each number that is no
+// integer, or too large for one. Of the first, the validator tries both types in turn and says of each that it does not fit; of both, it says so also
+// without the path.
 func oneEach(errs field.ErrorList, object any, s *structuralschema.Structural) field.ErrorList {
 	wrong := neitherOfBoth(object, s, nil)
 	if len(wrong) == 0 {
@@ -66,10 +67,34 @@ func placeOf(e *field.Error) string {
 	return e.Field
 }
 
-// neitherOfBoth gives an error for each value that has to be an integer or a string, and is neither.
+// notWhole gives an error for a number that does not fit into an integer of 32 bits where the schema wants one. Of what is no number, the validator says
+// enough.
+func notWhole(value any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
+	most := float64(math.MaxInt32)
+	if v := s.ValueValidation; v == nil || v.Format != "int32" {
+		return nil
+	} else if v.Maximum != nil {
+		most = *v.Maximum
+	}
+	switch n := value.(type) {
+	case int64:
+		if n >= math.MinInt32 && n <= math.MaxInt32 {
+			return nil
+		}
+	case float64:
+	default:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, value, fmt.Sprintf("want a whole number, at most %.0f", most))}
+}
+
+// neitherOfBoth gives an error for each value that has to be an integer or a string, and is neither, and for each that is notWhole.
 func neitherOfBoth(value any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
 	if s == nil || value == nil {
 		return nil
+	}
+	if s.Type == "integer" {
+		return notWhole(value, s, at)
 	}
 	if s.XIntOrString {
 		switch value.(type) {

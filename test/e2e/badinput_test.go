@@ -240,13 +240,14 @@ var refusedSpecs = map[string]mistake{
 		`{crd: {name: websites.example.com, adopt: IfUnowned}}`, `spec.crd: Invalid value: adopt and deletionPolicy go with definition`},
 	"bad CRD name": {`{crd: {name: Website}}`, `spec.crd.name: Invalid value: "Website": spec.crd.name in body should match`},
 	"autoscale with an interval too short": {
-		`{autoscale: {interval: 10ms, conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`, `spec.autoscale.interval: Invalid value: "10ms": interval lies between 1s and 1h`},
+		`{autoscale: {interval: 10ms, conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`, `spec.autoscale.interval: Invalid value: "10ms": interval is a duration such as 30s, 10m or 1h30m, between 1s and 1h`},
 	"autoscale with no duration": {
 		`{autoscale: {cooldown: soon, conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`, `spec.autoscale.cooldown: Invalid value`},
 	"autoscale below one worker": {
 		`{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 0}}}`, `spec.autoscale.do.workers: Invalid value: 0: spec.autoscale.do.workers in body should be greater than or equal to 1`},
-	"resync too short": {`{resync: 10ms}`, `spec.resync: Invalid value: "10ms": resync lies between 1s and 24h`},
-	"resync too long":  {`{resync: 25h}`, `spec.resync: Invalid value: "25h": resync lies between 1s and 24h`},
+	"resync in days":   {`{resync: 1d}`, `spec.resync: Invalid value: "1d": resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h`},
+	"resync too short": {`{resync: 10ms}`, `spec.resync: Invalid value: "10ms": resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h`},
+	"resync too long":  {`{resync: 25h}`, `spec.resync: Invalid value: "25h": resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h`},
 	"no duration":      {`{resync: soon}`, `spec.resync: Invalid value`},
 	"too few workers":  {`{workers: 0}`, `spec.workers: Invalid value: 0: spec.workers in body should be greater than or equal to 1`},
 	"too many workers": {`{workers: 65}`, `spec.workers: Invalid value: 65: spec.workers in body should be less than or equal to 64`},

@@ -56,7 +56,7 @@ func newAccount(ctx context.Context, namespace, name string, rules ...rbacv1.Pol
 // account makes an account for the world in the manager's own namespace, with the rights that its boxes mostly need, and these.
 func (w *world) account(ctx context.Context, rules ...rbacv1.PolicyRule) account {
 	GinkgoHelper()
-	return newAccount(ctx, ownNamespace, w.id+"-"+rand.String(3), append(w.usualRules(), rules...)...)
+	return newAccount(ctx, ownNamespace, w.id+"-"+rand.String(6), append(w.usualRules(), rules...)...)
 }
 
 // usualRules are the rights over the world's kind, and over events about its resources.

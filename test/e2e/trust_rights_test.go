@@ -56,7 +56,7 @@ func (a account) boundAs(ctx context.Context, name string, rules ...v1alpha1.Req
 // bare makes an account without any right.
 func bare(ctx context.Context, prefix string) account {
 	GinkgoHelper()
-	a := account{namespace: ownNamespace, name: prefix + "-" + rand.String(3)}
+	a := account{namespace: ownNamespace, name: prefix + "-" + rand.String(6)}
 	a.make(ctx)
 	return a
 }

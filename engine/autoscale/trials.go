@@ -124,6 +124,7 @@ func (t tried) holds(v any) bool {
 	return err == nil && verdict.True
 }
 
+//nolint:contextcheck,nolintlint // a box is compiled without one, and the limits of templates and of CEL hold; what the callers are told is not counted as a use
 func (t tried) eval(v any) (when.Verdict, error) {
 	d := data(Measured{}, time.Time{})
 	root := rootStatus // metrics is the same map
@@ -133,7 +134,6 @@ func (t tried) eval(v any) (when.Verdict, error) {
 	if values, ok := d[root].(map[string]any); ok && t.of.Name != "" {
 		values[t.of.Name] = v
 	}
-	// Nothing is waited for: what a condition takes is bounded by its own limits.
 	return t.condition.Eval(context.Background(), d, time.Time{}) //nolint:forbidigo // see above
 }
 

@@ -17,7 +17,7 @@ type RuntimeSpec struct {
 	// Resync is the time after which a resource is reconciled again although no event asked for it. It is also the longest pause
 	// between two retries.
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h"
 	// +optional
 	Resync *metav1.Duration `json:"resync,omitempty"`
 
@@ -90,13 +90,13 @@ type Dependency struct {
 type AutoscaleSpec struct {
 	// Interval is the time between two looks at the conditions, from 1s to 1h. The limits never change twice within it.
 	// +kubebuilder:default="15s"
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval is a duration such as 30s, 10m or 1h30m, between 1s and 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval is a duration such as 30s, 10m or 1h30m, between 1s and 1h"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// Cooldown is how long the conditions must have been false, at every look, before the limits go back: up to 24h. 0s: they go back at the
 	// first look at which the conditions are false.
 	// +kubebuilder:default="2m"
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="cooldown is a duration such as 30s, 10m or 1h30m, between 0s and 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="cooldown is a duration such as 30s, 10m or 1h30m, between 0s and 24h"
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 	// Conditions read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms,
@@ -121,7 +121,7 @@ type AutoscaleLimits struct {
 	// +optional
 	QueueDepth *int32 `json:"queueDepth,omitempty"`
 	// Resync replaces spec.resync, from 1s to 24h.
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync is a duration such as 30s, 10m or 1h30m, between 1s and 24h"
 	// +optional
 	Resync *metav1.Duration `json:"resync,omitempty"`
 }

@@ -3,6 +3,7 @@ package input
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,7 @@ spec:
               image: {type: string}
               replicas: {type: integer, default: 1, maximum: 9}
               small: {type: integer, format: int32}
-              few: {type: integer, format: int32, maximum: 9}
+              few: {type: integer, format: int32, minimum: 1, maximum: 9}
               tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               most: &most {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
               each: {type: object, additionalProperties: {type: object, properties: {most: *most}}}
@@ -103,8 +104,8 @@ func TestObjectsAreAdmitted(t *testing.T) {
 		"missing":                  {"{}", []string{"spec.image: Required value"}},
 		"a misspelling":            {"{imgae: a, image: b}", []string{`spec.imgae: unknown field, did you mean "image"?`}},
 		"too many":                 {"{image: a, replicas: 10}", []string{"spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
-		"too large for an integer": {"{image: a, small: 2147483648, few: 99999999999999999999}", []string{"spec.small: Invalid value: 2147483648: want a whole number, at most 2147483647", "spec.few: Invalid value: 1e+20: want a whole number, at most 9"}},
-		"a part of a number":       {"{image: a, small: 1.5, few: x}", []string{"spec.small: Invalid value: 1.5: want a whole number, at most 2147483647", "spec.few: want integer, got string"}},
+		"too large for an integer": {"{image: a, small: 2147483648, few: 99999999999999999999}", []string{"spec.small: Invalid value: 2147483648: want a whole number from -2147483648 to 2147483647", "spec.few: Invalid value: 1e+20: want a whole number from 1 to 9"}},
+		"a part of a number":       {"{image: a, small: 1.5, few: x}", []string{"spec.small: Invalid value: 1.5: want a whole number from -2147483648 to 2147483647", "spec.few: want integer, got string"}},
 		"twice in a set":           {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
 		"a rule":                   {"{image: none}", []string{"spec: no image is no image"}},
 		"a wrong type":             {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
@@ -172,4 +173,34 @@ func TestDocuments(t *testing.T) {
 	g.Expect(docs[0].Keys()).To(ConsistOf(Mistake{Path: "spec.a", Message: "duplicate key, it is also in line 5", Line: 5, Column: 14}))
 	g.Expect(docs[0].Mistake("metadata.name", "no")).To(Equal(Mistake{Path: "metadata.name", Message: "no", Line: 4, Column: 12}))
 	g.Expect([]string{docs[1].APIVersion(), docs[1].Kind(), docs[1].Name(), docs[2].Group()}).To(Equal([]string{"", "", "", ""}))
+}
+
+// What Go writes as a duration is one, whatever its units: a client in Go that reads and writes a box changes how it is written.
+func TestDurationsOfBoxes(t *testing.T) {
+	s, err := BoxSchema()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	mistakes := func(resync, cooldown string) []string {
+		box := map[string]any{"apiVersion": "orkestra.orkspace.io/v1alpha1", "kind": "OperatorBox", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{
+			"crd": map[string]any{"name": "shops.demo.example.com"}, "resync": resync, "autoscale": map[string]any{
+				"cooldown": cooldown, "conditions": map[string]any{}, "do": map[string]any{"workers": int64(5)},
+			},
+		}}
+		found := NewFindings(box)
+		s.Admit(t.Context(), box, found)
+		var all []string
+		for _, m := range found.Mistakes(Document{}) {
+			all = append(all, m.Path)
+		}
+		return all
+	}
+	for _, d := range []time.Duration{time.Second, 1500 * time.Millisecond, time.Minute, 90 * time.Minute, time.Second + time.Microsecond, 24 * time.Hour} {
+		NewWithT(t).Expect(mistakes(d.String(), (d-time.Second).String())).To(BeEmpty(), d.String())
+	}
+	for _, fine := range []string{"0", "0s", "500µs", "1ns", "+5s", ".5s", "1.h", "1h1m1s1ms"} {
+		NewWithT(t).Expect(mistakes("1m", fine)).To(BeEmpty(), fine)
+	}
+	for _, wrong := range []string{"1d", "", "abc", "5 min", "5", "-1s", "25h", "h", "."} {
+		NewWithT(t).Expect(mistakes("1m", wrong)).To(Equal([]string{"spec.autoscale.cooldown"}), wrong)
+		NewWithT(t).Expect(mistakes(wrong, "1m")).To(Equal([]string{"spec.resync"}), wrong)
+	}
 }

@@ -32,7 +32,7 @@ func (c *typeCheck) intOrString(value any, at *field.Path) {
 // integer, or too large for one. Of the first, the validator tries both types in turn and says of each that it does not fit; of both, it says so also
 // without the path.
 func oneEach(errs field.ErrorList, object any, s *structuralschema.Structural) field.ErrorList {
-	wrong := neitherOfBoth(object, s, nil)
+	wrong := misfits(object, s, nil)
 	if len(wrong) == 0 {
 		return errs
 	}
@@ -70,10 +70,15 @@ func placeOf(e *field.Error) string {
 // notWhole gives an error for a number that does not fit into an integer of 32 bits where the schema wants one. Of what is no number, the validator says
 // enough.
 func notWhole(value any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
-	most := float64(math.MaxInt32)
-	if v := s.ValueValidation; v == nil || v.Format != "int32" {
+	v := s.ValueValidation
+	if v == nil || v.Format != "int32" {
 		return nil
-	} else if v.Maximum != nil {
+	}
+	least, most := float64(math.MinInt32), float64(math.MaxInt32)
+	if v.Minimum != nil {
+		least = *v.Minimum
+	}
+	if v.Maximum != nil {
 		most = *v.Maximum
 	}
 	switch n := value.(type) {
@@ -85,11 +90,11 @@ func notWhole(value any, s *structuralschema.Structural, at *field.Path) field.E
 	default:
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, value, fmt.Sprintf("want a whole number, at most %.0f", most))}
+	return field.ErrorList{field.Invalid(at, value, fmt.Sprintf("want a whole number from %.0f to %.0f", least, most))}
 }
 
-// neitherOfBoth gives an error for each value that has to be an integer or a string, and is neither, and for each that is notWhole.
-func neitherOfBoth(value any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
+// misfits gives an error for each value that has to be an integer or a string, and is neither, and for each that is notWhole.
+func misfits(value any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
 	if s == nil || value == nil {
 		return nil
 	}
@@ -111,7 +116,7 @@ func neitherOfBoth(value any, s *structuralschema.Structural, at *field.Path) fi
 			if len(errs) >= maxFindings { // no more are looked at
 				break
 			}
-			errs = append(errs, neitherOfBoth(item, s.Items, at.Index(i))...)
+			errs = append(errs, misfits(item, s.Items, at.Index(i))...)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -119,9 +124,9 @@ func neitherOfBoth(value any, s *structuralschema.Structural, at *field.Path) fi
 				break
 			}
 			if property, known := s.Properties[name]; known {
-				errs = append(errs, neitherOfBoth(value[name], &property, child(at, name))...)
+				errs = append(errs, misfits(value[name], &property, child(at, name))...)
 			} else if s.AdditionalProperties != nil {
-				errs = append(errs, neitherOfBoth(value[name], s.AdditionalProperties.Structural, at.Key(name))...)
+				errs = append(errs, misfits(value[name], s.AdditionalProperties.Structural, at.Key(name))...)
 			}
 		}
 	}

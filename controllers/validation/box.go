@@ -174,14 +174,6 @@ func unusable(u input.Unusable) Result {
 	return r
 }
 
-// definitionResult is the result for a CRD of the files: valid where the API server would take it from kubectl, which asks that fields be known.
-func definitionResult(ctx context.Context, d input.Definition) Result {
-	found := input.NewFindings(d.Content)
-	found.Add(input.FromSchema, input.TypeErrors(d.Content, reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), nil)...)
-	found.Add(input.FromSchema, crds.Refused(ctx, d.CRD)...)
-	return unusable(input.Unusable{Document: d.Document, Mistakes: found.Mistakes(d.Document)})
-}
-
 // document gives the result for one document, or nil for one that is not checked.
 func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, error) {
 	if doc.Wrong != nil {
@@ -396,13 +388,4 @@ func notServed(crd *apiextensionsv1.CustomResourceDefinition, version string) *f
 		return field.Invalid(at, crd.Name, fmt.Sprintf("the storage version is not served; give a version that is: %s", strings.Join(names, ", ")))
 	}
 	return field.Invalid(at.Child("version"), version, fmt.Sprintf("%s serves %s%s", crd.Name, strings.Join(names, ", "), suggest.DidYouMean(version, names)))
-}
-
-// definition checks the types and names of the fields of the CRD in a box: the schema of boxes takes any object there.
-func definition(content map[string]any) field.ErrorList {
-	defined, ok, err := unstructured.NestedMap(content, "spec", "crd", "definition")
-	if !ok || err != nil {
-		return nil
-	}
-	return input.TypeErrors(defined, reflect.TypeFor[apiextensionsv1.CustomResourceDefinitionSpec](), field.NewPath("spec", "crd", "definition"))
 }

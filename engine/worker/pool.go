@@ -159,7 +159,7 @@ func (p *Pool) begin() {
 func (p *Pool) wanted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.busy <= p.workers && !p.stopped
+	return p.busy <= p.workers
 }
 
 // end gives a worker back.

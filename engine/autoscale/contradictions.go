@@ -136,7 +136,7 @@ func shutOut(group when.GroupForm, trials, required []tried, list *field.Path) f
 		return nil
 	}
 	for _, t := range trials {
-		if others := on(t.of, required); t.of.Name == "" || len(others) == 0 || together(append(others, t)) {
+		if together(append(on(t.of, required), t)) {
 			return nil
 		}
 	}

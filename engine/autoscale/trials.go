@@ -85,7 +85,8 @@ func together(trials []tried) bool {
 	})
 }
 
-// candidates are all values of a field, or, where it has many, those on both sides of each number that it is compared with.
+// candidates are all values of a field, or, where it has many, its lowest, each number that it is compared with, and the next one: if any value meets
+// the trials, one of these does.
 func candidates(trials []tried) []any {
 	f := trials[0].of
 	switch {
@@ -104,13 +105,13 @@ func candidates(trials []tried) []any {
 		}
 		return all
 	}
-	out := []any{int64(f.low), int64(f.high)}
+	out := []any{int64(f.low)}
 	for _, t := range trials {
 		numbers, _ := literals(t.form)
 		for _, n := range numbers {
-			for beside := math.Floor(n) - 1; beside <= math.Floor(n)+2; beside++ {
-				if beside >= f.low && beside <= f.high {
-					out = append(out, int64(beside))
+			for _, v := range []float64{math.Floor(n), math.Floor(n) + 1} {
+				if v >= f.low && v <= f.high {
+					out = append(out, int64(v))
 				}
 			}
 		}

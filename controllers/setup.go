@@ -246,7 +246,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	return add(mgr, []reconciler{
 		{box.SetupWithManager, &marked.boxes}, {(&drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}).SetupWithManager, drains},
 		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
-	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys})
+	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys, kept: revisions})
 }
 
 // newHistory gives what remembers reconciles; nil where there is no page that shows them.
@@ -350,6 +350,7 @@ type leader struct {
 	engine *engine.Engine
 	box    *operatorbox.Reconciler
 	keys   *rollback.Keys
+	kept   *revision.Store
 }
 
 // Start implements manager.Runnable.
@@ -358,6 +359,7 @@ func (l leader) Start(ctx context.Context) error {
 	if _, err := l.keys.Load(ctx); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "The key of snapshots can't be had yet")
 	}
+	l.kept.Lead()
 	l.engine.Lead()
 	// An API server that is away for a moment is no reason to end the process.
 	mark := func(ctx context.Context) (bool, error) {

@@ -43,11 +43,21 @@ type Store struct {
 	mu     sync.Mutex
 	stored map[string]string         // by box, the hash of its newest revision, once this process has found or written it; guarded by mu
 	places map[string]boxspec.Places // by box, once Places was asked for it; guarded by mu
+	seen   seen
 }
 
 // NewStore gives one that writes through c and reads from the API server.
 func NewStore(c client.Client, live client.Reader, namespace string) *Store {
 	return &Store{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]boxspec.Places{}}
+}
+
+// Lead forgets what was read while another process led, which has kept and removed revisions since.
+func (s *Store) Lead() {
+	s.mu.Lock()
+	clear(s.stored)
+	clear(s.places)
+	s.mu.Unlock()
+	s.seen.forget()
 }
 
 // Spare names revisions that stay though they are old. It may look through all resources of a box, so it is only asked where something would
@@ -106,7 +116,7 @@ func (s *Store) find(ctx context.Context, of Ref) (*appsv1.ControllerRevision, e
 // put makes a revision the newest of its box. If the box has gone back to a former spec, found is its revision, which gets a higher
 // number: the data of a ControllerRevision can't be changed, and need not be.
 func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all []appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) error {
-	newest := int64(0)
+	box, newest := wanted.Labels[v1alpha1.LabelRevisionOf], int64(0)
 	if len(all) > 0 {
 		newest = all[0].Revision
 	}
@@ -115,6 +125,7 @@ func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all [
 		if err := s.client.Create(ctx, wanted, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 			return fmt.Errorf("creating ControllerRevision %s: %w", s.at(wanted.Name), err)
 		}
+		s.seen.write(box, wanted.ResourceVersion)
 		return nil
 	}
 	if len(all) > 0 && all[0].Name == found.Name {
@@ -128,6 +139,7 @@ func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all [
 	if err := s.client.Update(ctx, found, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("raising ControllerRevision %s: %w", s.at(found.Name), err)
 	}
+	s.seen.write(box, found.ResourceVersion)
 	return nil
 }
 
@@ -156,10 +168,11 @@ func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []apps
 	return nil
 }
 
-// List gives the revisions of a box, the newest first.
+// List gives the revisions of a box, the newest first. What this process has written is among them; of what others have, all that the API
+// server knew when this process first asked it, and what its cache has heard of since.
 func (s *Store) List(ctx context.Context, box string) ([]appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
-	err := s.live.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelRevisionOf: box})
+	err := s.seen.list(ctx, s.live, box, &list, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelRevisionOf: box})
 	if err != nil {
 		return nil, fmt.Errorf("listing the ControllerRevisions of OperatorBox %q in namespace %q: %w", box, s.namespace, err)
 	}
@@ -173,7 +186,7 @@ func (s *Store) List(ctx context.Context, box string) ([]appsv1.ControllerRevisi
 func (s *Store) Boxes(ctx context.Context) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
-	if err := s.live.List(ctx, list, client.InNamespace(s.namespace), client.HasLabels{v1alpha1.LabelRevisionOf}); err != nil {
+	if err := s.seen.now(ctx, s.live, list, client.InNamespace(s.namespace), client.HasLabels{v1alpha1.LabelRevisionOf}); err != nil {
 		return nil, fmt.Errorf("listing ControllerRevisions in namespace %q: %w", s.namespace, err)
 	}
 	var boxes []string
@@ -308,7 +321,7 @@ func (s *Store) Forget(ctx context.Context, box string) error {
 	s.note(box, "")
 	s.forgetPlaces(box)
 	var snapshots appsv1.ControllerRevisionList
-	if err := s.live.List(ctx, &snapshots, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelBox: box}); err != nil {
+	if err := s.seen.now(ctx, s.live, &snapshots, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelBox: box}); err != nil {
 		return fmt.Errorf("listing the snapshots of OperatorBox %q in namespace %q: %w", box, s.namespace, err)
 	}
 	all, err := s.List(ctx, box)
@@ -326,6 +339,9 @@ func (s *Store) Forget(ctx context.Context, box string) error {
 
 func (s *Store) remove(ctx context.Context, found *appsv1.ControllerRevision) error {
 	err := s.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
+	if box := found.Labels[v1alpha1.LabelRevisionOf]; box != "" {
+		s.seen.remove(box) // whatever came of it
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting ControllerRevision %s: %w", s.at(found.Name), err)
 	}

@@ -65,8 +65,9 @@ var boxKind = v1alpha1.GroupVersion.WithKind("OperatorBox") //nolint:gochecknogl
 func measureBoxes(b *testing.B, t *sheet) {
 	b.Helper()
 	p := newPlane(b)
+	p.applyKinds(b, "Present")
 	p.takeTurns(b, t, inBoxes, p.contenders(b, t), []step{
-		{"empty", false, (*turn).empty}, {"definition", false, (*turn).definition}, {"many", false, (*turn).many},
+		{"empty", false, (*turn).empty}, {"present", false, (*turn).present}, {"definition", false, (*turn).definition}, {"many", false, (*turn).many},
 	}, func(u *turn) error { return u.noBoxes(u.b) })
 }
 

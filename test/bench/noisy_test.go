@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// failing is how many resources of the one noisy box fail for ever, forbidden how many of the other.
-	failing, forbidden = 1000, 200
+	// forbidden is how many resources of the other noisy box fail for ever; of the first, as many as the settings say.
+	forbidden = 200
 	// samples is how many resources are made in one turn, one every pace.
 	samples, pace = 300, 100 * time.Millisecond
 )
@@ -55,7 +55,7 @@ spec:
 
 // noisy are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and again, and a policy
 // forbids those of the other.
-func noisy() []disturber {
+func noisy(failing int) []disturber {
 	return []disturber{
 		{"Failing", failing, `onReconcile: {configmaps: [{data: {a: "{{ .metadata.name }}"}}]}`},
 		{"Forbidden", forbidden, `onReconcile: {secrets: [{data: {a: "{{ .metadata.name }}"}}]}`},
@@ -77,7 +77,7 @@ func (w *world) refuse(b *testing.B) {
 func (w *world) allFail(b *testing.B, all []disturber) {
 	b.Helper()
 	for _, d := range all {
-		_, err := w.cluster.Kubectl(b.Context(), "wait", fmt.Sprintf("--for=jsonpath={.status.resources.failing}=%d", d.count), "crdhealth/"+d.box(), "--timeout=180s")
+		_, err := w.cluster.Kubectl(b.Context(), "wait", fmt.Sprintf("--for=jsonpath={.status.resources.failing}=%d", d.count), "crdhealth/"+d.box(), fmt.Sprintf("--timeout=%ds", 180+d.count/10))
 		must(b, err)
 	}
 }
@@ -103,7 +103,7 @@ func (w *world) creations(b *testing.B, turn string) times {
 func measureNoisy(b *testing.B, t *sheet) {
 	b.Helper()
 	w := newWorld(b)
-	all := noisy()
+	all := noisy(t.failing)
 	w.beside(b, all)
 	w.refuse(b)
 	w.creations(b, "warm") // connections, caches

@@ -9,9 +9,6 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 )
 
-// restarted is how many boxes a manager runs that is restarted, each with as many resources.
-const restarted = 9
-
 const restartBox = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
 metadata: {name: restart%[1]d}
@@ -27,7 +24,7 @@ func measureRestart(b *testing.B, t *sheet) {
 	w := newWorld(b)
 	var kinds []string
 	var boxes strings.Builder
-	for n := range restarted {
+	for n := range t.restartBoxes {
 		kinds = append(kinds, fmt.Sprintf("Restart%d", n))
 		fmt.Fprintf(&boxes, restartBox, n)
 	}
@@ -35,10 +32,8 @@ func measureRestart(b *testing.B, t *sheet) {
 	_, err := w.cluster.KubectlApply(b.Context(), boxes.String())
 	must(b, err)
 	for _, kind := range kinds {
-		for n := range restarted {
-			_, err := w.made(b, kind, fmt.Sprint(n), 1)
-			must(b, err)
-		}
+		_, err := w.made(b, kind, "before", t.restartEach)
+		must(b, err)
 	}
 	time.Sleep(2 * health.SlowInterval) // counters are written
 	for turn := range t.turns {
@@ -51,7 +46,7 @@ func measureRestart(b *testing.B, t *sheet) {
 		t.Add("restarted.writes", ours, float64(writes))
 		t.Add("restarted.reviews", ours, float64(reviews))
 		if turn == 0 {
-			t.Note("Requests of a restart with %d boxes: %s.", restarted, listed(counts, 1))
+			t.Note("Requests of a restart with %d boxes: %s.", t.restartBoxes, listed(counts, 1))
 		}
 		w.stopManager()
 		began := time.Now()

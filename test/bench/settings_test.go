@@ -29,6 +29,10 @@ type settings struct {
 	// listed is how many resources the page lists: BENCH_LISTED; pages how many pages are open: BENCH_PAGES, at most 200; pageBoxes how many boxes
 	// there are besides: BENCH_PAGE_BOXES.
 	listed, pages, pageBoxes int
+	// restartBoxes is how many boxes a manager runs that is restarted: BENCH_RESTART_BOXES; restartEach how many resources of each: BENCH_RESTART_EACH.
+	restartBoxes, restartEach int
+	// failing is how many resources of a noisy box fail for ever: BENCH_FAILING.
+	failing int
 	// starts is how often boxes are started and stopped: BENCH_STARTS.
 	starts int
 	// churned is how long resources come, change and go: BENCH_CHURN.
@@ -47,7 +51,8 @@ func readSettings(b *testing.B) settings {
 		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"), steps: expression(b, "BENCH_STEPS"),
 		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
 		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
-		listed: number(b, "BENCH_LISTED", 50000), pages: number(b, "BENCH_PAGES", 200), pageBoxes: number(b, "BENCH_PAGE_BOXES", 300),
+		listed: number(b, "BENCH_LISTED", 50000), pages: number(b, "BENCH_PAGES", 200), pageBoxes: number(b, "BENCH_PAGE_BOXES", 300), failing: number(b, "BENCH_FAILING", 1000),
+		restartBoxes: number(b, "BENCH_RESTART_BOXES", 50), restartEach: number(b, "BENCH_RESTART_EACH", 40),
 		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute), soaked: span(b, "BENCH_SOAK", 30*time.Minute),
 	}
 }

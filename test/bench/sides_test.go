@@ -2,7 +2,10 @@ package bench_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +43,11 @@ const (
 // configMaps is the kind of the children.
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} //nolint:gochecknoglobals // a constant
 
+// elsewhere is the host that somebody else writes into children, by the patch drifted.
+const elsewhere = "drifted"
+
+var drifted = client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":"`+elsewhere+`"}}`)) //nolint:gochecknoglobals // a constant
+
 // measureSides has binaries make, repair and delete resources, in turns.
 func measureSides(b *testing.B, t *sheet) {
 	b.Helper()
@@ -48,9 +56,9 @@ func measureSides(b *testing.B, t *sheet) {
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained"))
 	must(b, err)
 	p.takeTurns(b, t, inSides, p.contenders(b, t), []step{
-		{"new", true, (*turn).newOnes}, {"burst", true, (*turn).burst}, {"drift", true, (*turn).drift}, {"back", true, (*turn).back},
+		{"new", true, (*turn).newOnes}, {"burst", true, (*turn).burst}, {"drift", true, (*turn).drift}, {"back", true, (*turn).back}, {"storm", true, (*turn).storm},
 		{"template-change", false, (*turn).templateChange}, {"noop", false, (*turn).noOp}, {"chain", false, (*turn).chain}, {"restart", true, (*turn).restart},
-		{"deleted", true, (*turn).deleted},
+		{"deleted", true, (*turn).deleted}, {"wide", false, (*turn).wide},
 	}, (*turn).cleared)
 }
 
@@ -143,6 +151,21 @@ func (u *turn) burst() error {
 	return nil
 }
 
+// wide makes as many at once, by a box with more workers.
+func (u *turn) wide() error {
+	box := fmt.Sprintf(sideBox, usualResync, "b")
+	if _, err := u.cluster.KubectlApply(u.b.Context(), box+"  workers: 16\n"); err != nil {
+		return err
+	}
+	took, err := u.made(u.b, u.kind, u.name+"-wide", u.t.burst)
+	if err != nil {
+		return err
+	}
+	u.add("wide.time", took.Seconds())
+	_, err = u.cluster.KubectlApply(u.b.Context(), box)
+	return err
+}
+
 // repaired does something to one child of each of some resources, one after another, and gives the times until it is as it should be, and the
 // requests.
 func (u *turn) repaired(suffix string, harm func(child *corev1.ConfigMap) error, mended func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool) (took times, counts map[string]int, err error) {
@@ -163,7 +186,7 @@ func (u *turn) repaired(suffix string, harm func(child *corev1.ConfigMap) error,
 // drift changes a field of children.
 func (u *turn) drift() error {
 	took, counts, err := u.repaired("-a", func(child *corev1.ConfigMap) error {
-		return u.kube.Patch(u.b.Context(), child, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":"drifted"}}`)), client.FieldOwner("rival"))
+		return u.kube.Patch(u.b.Context(), child, drifted, client.FieldOwner("rival"))
 	}, func(before *corev1.ConfigMap, _ watch.Event, now *unstructured.Unstructured) bool {
 		host, _, _ := unstructured.NestedString(now.Object, "data", "host")
 		return host == before.Data["host"]
@@ -186,6 +209,46 @@ func (u *turn) back() error {
 		return err
 	}
 	u.addTimes("back", took)
+	return nil
+}
+
+// storm changes a field of one child of each resource at the same time. One that is not repaired is an error. An annotation tells the children
+// that were changed, as nobody takes it off.
+func (u *turn) storm() error {
+	const annotation = "noise.example.com/storm"
+	harm := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"data":{"host":%q}}`, annotation, u.name, elsewhere))
+	missing := map[string]bool{}
+	for _, name := range u.alive {
+		missing[name+"-a"] = true
+	}
+	var took time.Duration
+	_, counts, err := u.spent(func() error {
+		follower, err := u.follow(u.b.Context(), configMaps)
+		if err != nil {
+			return err
+		}
+		defer func() { follower.stop() }()
+		began, changed := time.Now(), make(chan error, 1)
+		go func() {
+			changed <- each(u.alive, func(name string) error {
+				child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + "-a", Namespace: "default"}}
+				return u.kube.Patch(u.b.Context(), child, harm, client.FieldOwner("rival"))
+			})
+		}()
+		err = follower.until("all children as they should be", func(_ watch.Event, now *unstructured.Unstructured) bool {
+			if host, _, _ := unstructured.NestedString(now.Object, "data", "host"); host != elsewhere && now.GetAnnotations()[annotation] == u.name {
+				delete(missing, now.GetName())
+			}
+			return len(missing) == 0
+		})
+		took = time.Since(began)
+		return errors.Join(<-changed, err)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; not repaired: %v", err, slices.Sorted(maps.Keys(missing)))
+	}
+	u.add("storm.time", took.Seconds())
+	u.addRequests("storm", counts, len(u.alive))
 	return nil
 }
 

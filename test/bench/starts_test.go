@@ -47,11 +47,15 @@ func measureStarts(b *testing.B, t *sheet) {
 		must(b, <-failed)
 	}
 	rounds(connections) // what is made once is there
+	watches, err := w.watches()
+	must(b, err)
 	for range t.turns {
 		heap, goroutines := w.held(b, t.idle)
+		before := watches.read(b)
 		rounds(t.starts)
 		heapAfter, goroutinesAfter := w.held(b, t.idle)
 		t.Add("starts.goroutines", ours, float64(goroutinesAfter-goroutines))
+		t.Add("starts.watches", ours, watches.read(b)-before)
 		t.Add("starts.heap", ours, (heapAfter-heap)/1024/float64(t.starts))
 	}
 }

@@ -17,13 +17,22 @@ import (
 // It is safe for concurrent use. The zero value has seen nothing.
 type seen struct {
 	mu sync.Mutex
-	// listed is the resource version of a list of now; empty: there is none that counts.
+	// listed is the resource version of the last list of now; empty: there is none that counts.
 	listed string
-	// boxes has those of which this process has written or removed a revision: the resource version of what it wrote last, or nothing where
-	// it has removed one since, of which the API server tells no version.
-	boxes map[string]string
-	// age is how often something was removed or forgotten: a list of now that began before does not count.
-	age int
+	// since is the turn in which that list began, or in which all was forgotten.
+	since int
+	// boxes has those of which this process has written or removed a revision since that list began.
+	boxes map[string]change
+	// turn counts changes.
+	turn int
+}
+
+// change is what this process did last to the revisions of a box.
+type change struct {
+	// version is the resource version of what it wrote; empty: it has removed one, of which the API server tells no version, or does not know
+	// whether it has written one.
+	version string
+	turn    int
 }
 
 // list lists revisions of a box that are no older than what was seen of them.
@@ -35,7 +44,9 @@ func (s *seen) list(ctx context.Context, live client.Reader, box string, list cl
 	raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	err := live.List(ctx, list, append(of, &client.ListOptions{Raw: raw})...)
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		s.forget() // etcd was restored from a backup of before
+		// The API server has not come that far, in all the time that the client has tried again: as a rule, because etcd was restored from a
+		// backup.
+		s.forget()
 		return s.now(ctx, live, list, of...)
 	}
 	return err //nolint:wrapcheck // callers say what they list
@@ -44,17 +55,18 @@ func (s *seen) list(ctx context.Context, live client.Reader, box string, list cl
 // now lists ControllerRevisions as etcd holds them.
 func (s *seen) now(ctx context.Context, live client.Reader, list client.ObjectList, of ...client.ListOption) error {
 	s.mu.Lock()
-	age := s.age
+	began := s.turn
 	s.mu.Unlock()
 	if err := live.List(ctx, list, of...); err != nil {
 		return err //nolint:wrapcheck // callers say what they list
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.age == age {
-		s.listed = list.GetResourceVersion()
-		maps.DeleteFunc(s.boxes, func(_, version string) bool { return version == "" })
+	if began < s.since {
+		return nil // it began before another one that has ended, or before all was forgotten
 	}
+	s.listed, s.since = list.GetResourceVersion(), began
+	maps.DeleteFunc(s.boxes, func(_ string, c change) bool { return c.turn <= began })
 	return nil
 }
 
@@ -62,38 +74,28 @@ func (s *seen) now(ctx context.Context, live client.Reader, list client.ObjectLi
 func (s *seen) version(box string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if version, ok := s.boxes[box]; ok {
-		return version
+	if last, ok := s.boxes[box]; ok {
+		return last.version
 	}
 	return s.listed
 }
 
-// write keeps the resource version of a revision that was written.
-func (s *seen) write(box, version string) {
+// change keeps that a revision of a box was written, with its resource version; an empty one: it was removed, or may have been written.
+func (s *seen) change(box, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(box, version)
-}
-
-// remove says that a revision was removed.
-func (s *seen) remove(box string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(box, "")
-	s.age++
-}
-
-func (s *seen) put(box, version string) {
 	if s.boxes == nil {
-		s.boxes = map[string]string{}
+		s.boxes = map[string]change{}
 	}
-	s.boxes[box] = version
+	s.turn++
+	s.boxes[box] = change{version: version, turn: s.turn}
 }
 
 // forget says that nothing that was seen counts any more.
 func (s *seen) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed, s.age = "", s.age+1
+	s.turn++
+	s.listed, s.since = "", s.turn
 	clear(s.boxes)
 }

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // versions has a store whose API server notes how old each list may be. The server answers with the resource versions 7, 8 and so on.
@@ -119,12 +122,12 @@ func TestTheEndOfABoxIsOfNoConcernToOthers(t *testing.T) {
 	g.Expect(*asked).To(Equal([]string{"8"}), "that of the list of boxes")
 }
 
-// Something is removed while each list of this store is on its way.
+// A revision of the box is removed while each list of this store is on its way.
 func TestAListOfBeforeDoesNotCount(t *testing.T) {
 	g := NewWithT(t)
 	var store *Store
 	store, asked := versions(t, func(string) error {
-		store.seen.remove("cart")
+		store.seen.change("shop", "")
 		return nil
 	})
 	for range 2 {
@@ -132,6 +135,63 @@ func TestAListOfBeforeDoesNotCount(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(*asked).To(Equal([]string{"now", "now"}))
+}
+
+// A list of now that ends after a later one has ended does not count, nor one during which all was forgotten.
+func TestALateListDoesNotCount(t *testing.T) {
+	for name, meanwhile := range map[string]struct {
+		do   func(s *seen)
+		want string
+	}{
+		"a later one": {func(s *seen) { s.change("cart", "5"); s.listed, s.since = "20", s.turn }, "20"},
+		"forgotten":   {(*seen).forget, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var store *Store
+			store, _ = versions(t, func(string) error {
+				meanwhile.do(&store.seen)
+				return nil
+			})
+			_, err := store.List(t.Context(), "shop")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(store.seen.version("shop")).To(Equal(meanwhile.want))
+		})
+	}
+}
+
+// Whether a create that failed has stored its revision, nobody knows.
+func TestAWriteThatFailedMayHaveBeenStored(t *testing.T) {
+	g := NewWithT(t)
+	store, asked := versions(t, always)
+	failing := interceptor.NewClient(store.client.(client.WithWatch), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return errors.New("timed out")
+		},
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return errors.New("timed out")
+		},
+	})
+	g.Expect(store.Keep(t.Context(), saying("a", ""), sparing())).To(Succeed())
+	g.Expect(store.Keep(t.Context(), saying("b", "a"), sparing())).To(Succeed())
+	store.client = failing
+	for _, again := range []string{"c", "a"} { // the first is new, the second would be raised
+		*asked = nil
+		g.Expect(store.Keep(t.Context(), saying(again, "b"), sparing())).To(MatchError(ContainSubstring("timed out")))
+		_, err := store.List(t.Context(), "shop")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect((*asked)[len(*asked)-1]).To(Equal("now"), again)
+	}
+}
+
+// A box that is going is listed as of when its end began, however long ago it was written.
+func TestTheEndOfABoxSeesAllOfIt(t *testing.T) {
+	g := NewWithT(t)
+	store, asked := versions(t, always)
+	g.Expect(store.Keep(t.Context(), saying("a", ""), sparing())).To(Succeed())
+	*asked = nil
+	g.Expect(store.Forget(t.Context(), "shop")).To(Succeed())
+	g.Expect(*asked).To(Equal([]string{"now", "7"}), "snapshots, and then revisions")
 }
 
 // An etcd that was restored from a backup has not come as far as what was seen.
@@ -155,4 +215,21 @@ func TestAListThatCanNotBeThatNewIsOfNow(t *testing.T) {
 	_, err = store.List(t.Context(), "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*asked).To(Equal([]string{"8"}), "that of the list of now")
+}
+
+// A reconcile keeps a spec while a resource that goes back to a former one looks where those have led.
+func TestPlacesThatAreKeptMeanwhileAreNotLost(t *testing.T) {
+	g := NewWithT(t)
+	places := func(namespace string) boxspec.Places { return boxspec.Places{Literal: []string{namespace}} }
+	store, _ := versions(t, always)
+	_, ok, leads := store.knownPlaces("shop")
+	g.Expect(ok).To(BeFalse())
+	store.notePlaces("shop", places("a"), leads)
+	g.Expect(store.notePlaces("shop", places("b"), leads)).To(Equal(places("b").With(places("a"))))
+	known, _, leads := store.knownPlaces("shop")
+	g.Expect(known).To(Equal(places("b").With(places("a"))))
+	store.Lead()
+	store.notePlaces("shop", places("c"), leads)
+	_, ok, _ = store.knownPlaces("shop")
+	g.Expect(ok).To(BeFalse(), "it was looked for by a follower")
 }

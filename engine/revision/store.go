@@ -43,6 +43,7 @@ type Store struct {
 	mu     sync.Mutex
 	stored map[string]string         // by box, the hash of its newest revision, once this process has found or written it; guarded by mu
 	places map[string]boxspec.Places // by box, once Places was asked for it; guarded by mu
+	leads  int                       // how often it began to lead; guarded by mu
 	seen   seen
 }
 
@@ -56,6 +57,7 @@ func (s *Store) Lead() {
 	s.mu.Lock()
 	clear(s.stored)
 	clear(s.places)
+	s.leads++
 	s.mu.Unlock()
 	s.seen.forget()
 }
@@ -123,9 +125,10 @@ func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all [
 	if found == nil {
 		wanted.Revision = newest + 1
 		if err := s.client.Create(ctx, wanted, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+			s.seen.change(box, "") // it may have been written all the same
 			return fmt.Errorf("creating ControllerRevision %s: %w", s.at(wanted.Name), err)
 		}
-		s.seen.write(box, wanted.ResourceVersion)
+		s.seen.change(box, wanted.ResourceVersion)
 		return nil
 	}
 	if len(all) > 0 && all[0].Name == found.Name {
@@ -137,9 +140,10 @@ func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all [
 	}
 	maps.Copy(found.Labels, wanted.Labels) // somebody may have taken them off
 	if err := s.client.Update(ctx, found, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		s.seen.change(box, "")
 		return fmt.Errorf("raising ControllerRevision %s: %w", s.at(found.Name), err)
 	}
-	s.seen.write(box, found.ResourceVersion)
+	s.seen.change(box, found.ResourceVersion)
 	return nil
 }
 
@@ -168,8 +172,8 @@ func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []apps
 	return nil
 }
 
-// List gives the revisions of a box, the newest first. What this process has written is among them; of what others have, all that the API
-// server knew when this process first asked it, and what its cache has heard of since.
+// List gives the revisions of a box, the newest first. They are no older than what this process has seen: what it has written itself is among
+// them, and what was there when it began to lead; what somebody else writes comes with the cache of the API server, a moment later.
 func (s *Store) List(ctx context.Context, box string) ([]appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
 	err := s.seen.list(ctx, s.live, box, &list, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelRevisionOf: box})
@@ -245,9 +249,7 @@ func (s *Store) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.
 
 // Places are where the declarations of all kept revisions of a box lead. It costs one request for each box and process.
 func (s *Store) Places(ctx context.Context, box string) (boxspec.Places, error) {
-	s.mu.Lock()
-	known, ok := s.places[box]
-	s.mu.Unlock()
+	known, ok, leads := s.knownPlaces(box)
 	if ok {
 		return known, nil
 	}
@@ -261,10 +263,27 @@ func (s *Store) Places(ctx context.Context, box string) (boxspec.Places, error) 
 			found = found.With(boxspec.PlacesOf(spec))
 		}
 	}
+	return s.notePlaces(box, found, leads), nil
+}
+
+// knownPlaces gives what is known, and how often the process had begun to lead then.
+func (s *Store) knownPlaces(box string) (known boxspec.Places, ok bool, leads int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.places[box] = found
-	return found, nil
+	known, ok = s.places[box]
+	return known, ok, s.leads
+}
+
+// notePlaces adds what was found to what is known by now: a spec may have been kept since it was looked for. What a follower has found is not
+// kept for the leader that it became meanwhile.
+func (s *Store) notePlaces(box string, found boxspec.Places, leads int) boxspec.Places {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := found.With(s.places[box])
+	if s.leads == leads {
+		s.places[box] = all
+	}
+	return all
 }
 
 // addPlaces adds the places of a spec that is about to be kept.
@@ -340,7 +359,7 @@ func (s *Store) Forget(ctx context.Context, box string) error {
 func (s *Store) remove(ctx context.Context, found *appsv1.ControllerRevision) error {
 	err := s.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
 	if box := found.Labels[v1alpha1.LabelRevisionOf]; box != "" {
-		s.seen.remove(box) // whatever came of it
+		s.seen.change(box, "") // whatever came of it
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting ControllerRevision %s: %w", s.at(found.Name), err)

@@ -94,7 +94,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
-	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" wait --for=condition=Established crd --all --timeout=1m >/dev/null; \
+	for try in 1 2 3; do $(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" wait --for=condition=Established crd --all --timeout=1m >/dev/null && break; sleep 1; done; \
 	$(BIN)/$(MANAGER) ui --kubeconfig "$$kubeconfig" & trap "kill $$! 2>/dev/null || true" EXIT; \
 	while :; do SECONDS=0; \
 		$(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS) && break || status=$$?; \

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/orkspace/orkestra/test/localcluster"
 )
@@ -26,6 +27,8 @@ const (
 	loadBalancer = "Now the Website waits for the address of a load balancer:"
 	// patience is how long any one step may take.
 	patience = 2 * time.Minute
+	// retry is the pause before a step is tried again.
+	retry = 200 * time.Millisecond
 )
 
 func main() {
@@ -97,8 +100,15 @@ func (d *demo) install(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, append([]string{"apply", "--server-side"}, installed...)...); err != nil {
 		return err
 	}
-	_, err := d.kubectl(ctx, "wait", "--for=condition=Established", "-f", crds, "--timeout=1m")
-	return err
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, retry, patience, true, func(ctx context.Context) (bool, error) {
+		_, last = d.kubectl(ctx, "wait", "--for=condition=Established", "-f", crds, "--timeout=1m")
+		return last == nil, nil // kubectl wait fails at once on a CRD that has no conditions yet
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
 
 // startManager runs the manager as a process of its own, as it would run in a pod.

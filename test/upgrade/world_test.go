@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) definitions(t *testing.T, of string) {
 	t.Helper()
 	w.Kubectl(t, "apply", "--server-side", "--force-conflicts", "-f", of+"/config/crd/bases", "-f", of+"/config/default/namespace.yaml")
-	w.Kubectl(t, "wait", "--for=condition=Established", "--timeout=1m", "crd/operatorboxes.orkestra.orkspace.io", "crd/crdhealths.orkestra.orkspace.io")
+	w.Established(t, "crd/operatorboxes.orkestra.orkspace.io", "crd/crdhealths.orkestra.orkspace.io")
 }
 
 // manager starts the manager of a release. It leads when the lease of one that was killed has run out.

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,26 @@ func TestWhoPassesWaitsForNoMoreThanTheBound(t *testing.T) {
 	}
 	q.Enqueue(0, keyOf(nameDeleted))
 	g.Expect(taken(g, q, 5)).To(Equal([]string{"0", "1", "2", nameDeleted, "3"}))
+}
+
+func TestTenThousandEventsUnderABoundOfOne(t *testing.T) {
+	g := NewWithT(t)
+	const keys = 10_000
+	q := boundedQueue(t, 1, nameDeleted)
+	var all []string
+	for range 2 { // each has two events
+		for i := range keys {
+			q.Enqueue(0, keyOf(fmt.Sprint(i)))
+		}
+	}
+	for i := range keys {
+		all = append(all, fmt.Sprint(i))
+	}
+	q.Enqueue(0, keyOf(nameDeleted))
+	g.Expect(q.Len()).To(Equal(keys + 1))
+	g.Expect(inside(q)).To(Equal(2))
+	g.Expect(taken(g, q, keys+1)).To(Equal(slices.Insert(all, 1, nameDeleted)), "none is lost, and a deletion waits for one")
+	g.Expect(q.Len()).To(BeZero())
 }
 
 func TestAKeyOutsideEntersWhenItMayPass(t *testing.T) {

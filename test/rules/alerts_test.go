@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"sigs.k8s.io/yaml"
 )
@@ -49,6 +52,19 @@ func alerts(t *testing.T) map[string]alert {
 		}
 	}
 	return all
+}
+
+// TestRulesAreValid: the files of rules are what promtool check rules takes, which is the parser of Prometheus itself.
+func TestRulesAreValid(t *testing.T) {
+	for _, file := range []string{"../../charts/orkestra/files/alerts.yaml"} {
+		groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+		if len(errs) > 0 {
+			t.Errorf("%s: %v", file, errs)
+		}
+		if groups == nil || len(groups.Groups) == 0 {
+			t.Errorf("%s has no rules", file)
+		}
+	}
 }
 
 // TestAlerts: each fires for what it is about, names it, and is quiet before and otherwise. Series have a value for each minute.

@@ -29,7 +29,7 @@ const inPeers = "peers"
 // peerRows are the lines of the table beside other tools. None has a budget: the other columns are there to compare with.
 func peerRows() []table.Row {
 	shared := map[string]table.Row{}
-	for _, r := range rows() {
+	for _, r := range rows(settings{}) {
 		r.By, r.Bound = inPeers, table.Bound{}
 		shared[r.ID] = r
 	}

@@ -1,11 +1,17 @@
 package bench_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/engine/health"
 )
 
@@ -21,7 +27,11 @@ spec:
 // measureRestart restarts the manager beside boxes whose resources are settled.
 func measureRestart(b *testing.B, t *sheet) {
 	b.Helper()
-	w := newWorld(b)
+	var registry *prometheus.Registry // of the manager that runs
+	w := newWorld(b, func(_ *rest.Config, o *controllers.Options) {
+		registry = prometheus.NewRegistry()
+		o.Registry = registry
+	})
 	var kinds []string
 	var boxes strings.Builder
 	for n := range t.restartBoxes {
@@ -54,8 +64,32 @@ func measureRestart(b *testing.B, t *sheet) {
 		_, err := w.made(b, kinds[0], fmt.Sprint("after", turn), 1)
 		must(b, err)
 		t.Add("restarted.time", ours, time.Since(began).Seconds())
+		must(b, w.looked(b, registry, t.restartBoxes*t.restartEach))
+		t.Add("restarted.synced", ours, time.Since(began).Seconds())
 		time.Sleep(2 * health.SlowInterval) // so that the next turn begins as this one did
 	}
+}
+
+// looked waits until a manager has reconciled as many times as there are resources, each of which it looks at once. Metrics cost what they are of,
+// so they are not asked for all the time.
+func (w *world) looked(b *testing.B, registry prometheus.Gatherer, resources int) error {
+	b.Helper()
+	return wait.PollUntilContextTimeout(b.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		families, err := registry.Gather()
+		if err != nil {
+			return false, err
+		}
+		done := 0.0
+		for _, family := range families {
+			if family.GetName() != "orkestra_reconcile_total" {
+				continue
+			}
+			for _, m := range family.GetMetric() {
+				done += m.GetCounter().GetValue()
+			}
+		}
+		return int(done) >= resources, nil
+	})
 }
 
 // split counts writes and access reviews.

@@ -25,7 +25,7 @@ func BenchmarkTable(b *testing.B) {
 	if s.binary != "" {
 		columns = []string{ours, other, hand, held}
 	}
-	t := &sheet{table.New(rows(), columns...), s}
+	t := &sheet{table.New(rows(s), columns...), s}
 	before := load()
 	for _, m := range []struct {
 		name string
@@ -80,7 +80,7 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, r := range rows() {
+	for _, r := range rows(settings{}) {
 		if seen[r.ID] {
 			t.Errorf("two rows are called %s", r.ID)
 		}

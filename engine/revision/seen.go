@@ -46,7 +46,6 @@ func (s *seen) list(ctx context.Context, live client.Reader, box string, list cl
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		// The API server has not come that far, in all the time that the client has tried again: as a rule, because etcd was restored from a
 		// backup.
-		s.forget()
 		return s.now(ctx, live, list, of...)
 	}
 	return err //nolint:wrapcheck // callers say what they list

@@ -217,39 +217,50 @@ func (u *turn) back() error {
 func (u *turn) storm() error {
 	const annotation = "noise.example.com/storm"
 	harm := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"data":{"host":%q}}`, annotation, u.name, elsewhere))
+	took, counts, err := u.allChildren("-a", func() error {
+		return each(u.alive, func(name string) error {
+			child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + "-a", Namespace: "default"}}
+			return u.kube.Patch(u.b.Context(), child, harm, client.FieldOwner("rival"))
+		})
+	}, func(now *unstructured.Unstructured) bool {
+		host, _, _ := unstructured.NestedString(now.Object, "data", "host")
+		return host != elsewhere && now.GetAnnotations()[annotation] == u.name
+	})
+	if err != nil {
+		return err
+	}
+	u.add("storm.time", took.Seconds())
+	u.addRequests("storm", counts, len(u.alive))
+	return nil
+}
+
+// allChildren does something that concerns one child of each resource, and gives the time until all of them are as wanted, and the requests.
+func (u *turn) allChildren(suffix string, do func() error, wanted func(now *unstructured.Unstructured) bool) (took time.Duration, counts map[string]int, err error) {
 	missing := map[string]bool{}
 	for _, name := range u.alive {
-		missing[name+"-a"] = true
+		missing[name+suffix] = true
 	}
-	var took time.Duration
-	_, counts, err := u.spent(func() error {
+	_, counts, err = u.spent(func() error {
 		follower, err := u.follow(u.b.Context(), configMaps)
 		if err != nil {
 			return err
 		}
 		defer func() { follower.stop() }()
-		began, changed := time.Now(), make(chan error, 1)
-		go func() {
-			changed <- each(u.alive, func(name string) error {
-				child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + "-a", Namespace: "default"}}
-				return u.kube.Patch(u.b.Context(), child, harm, client.FieldOwner("rival"))
-			})
-		}()
+		began, done := time.Now(), make(chan error, 1)
+		go func() { done <- do() }()
 		err = follower.until("all children as they should be", func(_ watch.Event, now *unstructured.Unstructured) bool {
-			if host, _, _ := unstructured.NestedString(now.Object, "data", "host"); host != elsewhere && now.GetAnnotations()[annotation] == u.name {
+			if wanted(now) {
 				delete(missing, now.GetName())
 			}
 			return len(missing) == 0
 		})
 		took = time.Since(began)
-		return errors.Join(<-changed, err)
+		return errors.Join(<-done, err)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; not repaired: %v", err, slices.Sorted(maps.Keys(missing)))
+		err = fmt.Errorf("%w; these are not: %v", err, slices.Sorted(maps.Keys(missing)))
 	}
-	u.add("storm.time", took.Seconds())
-	u.addRequests("storm", counts, len(u.alive))
-	return nil
+	return took, counts, err
 }
 
 // applyBox applies the box anew, and waits until it runs so.
@@ -260,29 +271,13 @@ func (u *turn) applyBox(resync time.Duration, text string) error {
 
 // templateChange changes one template, which one child of each resource has.
 func (u *turn) templateChange() error {
-	text, missing := "changed in "+u.name, map[string]bool{}
-	for _, name := range u.alive {
-		missing[name+"-b"] = true
-	}
-	var took time.Duration
-	_, counts, err := u.spent(func() error {
-		follower, err := u.follow(u.b.Context(), configMaps)
-		if err != nil {
-			return err
-		}
-		defer func() { follower.stop() }()
-		began := time.Now()
-		if _, err := u.cluster.KubectlApply(u.b.Context(), u.define(text)); err != nil {
-			return err
-		}
-		err = follower.until("the new text on all children", func(_ watch.Event, now *unstructured.Unstructured) bool {
-			if a, _, _ := unstructured.NestedString(now.Object, "data", "a"); a == text {
-				delete(missing, now.GetName())
-			}
-			return len(missing) == 0
-		})
-		took = time.Since(began)
+	text := "changed in " + u.name
+	took, counts, err := u.allChildren("-b", func() error {
+		_, err := u.cluster.KubectlApply(u.b.Context(), u.define(text))
 		return err
+	}, func(now *unstructured.Unstructured) bool {
+		a, _, _ := unstructured.NestedString(now.Object, "data", "a")
+		return a == text
 	})
 	if err != nil {
 		return err

@@ -45,8 +45,8 @@ func (s *state) requeueUnchanged(plan *pipeline.Plan, now time.Time) *Next {
 	}
 }
 
-// requeue is the next reconcile after one that ran a plan.
-func (s *state) requeue(plan *pipeline.Plan, now time.Time) *Next {
+// requeue is the next reconcile after one that ran a plan. unreached says that a request of it has not reached the API server.
+func (s *state) requeue(plan *pipeline.Plan, now time.Time, unreached bool) *Next {
 	switch s.last.class {
 	case "":
 		if s.again {
@@ -56,6 +56,11 @@ func (s *state) requeue(plan *pipeline.Plan, now time.Time) *Next {
 		s.retry.backoff.Reset()
 		return s.requeueAfter(now, jittered(plan, now))
 	case pipeline.Transient, pipeline.Panic:
+		if unreached && s.last.class == pipeline.Transient {
+			delay := s.retry.backoff.Unreached(plan.Runtime.Resync)
+			s.retry.wait(now, delay)
+			return &Next{After: delay}
+		}
 		delay, atResync := s.retry.backoff.Next(plan.Runtime.Resync)
 		s.retry.wait(now, delay)
 		if atResync {

@@ -29,6 +29,8 @@ type Record struct {
 	Took  time.Duration
 	// Requests that were sent to the API server.
 	Requests int64
+	// Unreached says that one of them has not reached it.
+	Unreached bool
 
 	// Run is what the plan read, waits for, wrote and has to tell; nil where no plan ran.
 	Run *pipeline.Run

@@ -55,7 +55,7 @@ func (c reporting) report(ctx context.Context) {
 		c.sendEvents()
 	}
 	if rec.Run != nil && !rec.Run.Released {
-		rec.Next = c.st.requeue(rec.Plan, c.Clock.Now())
+		rec.Next = c.st.requeue(rec.Plan, c.Clock.Now(), rec.Unreached)
 	}
 	switch {
 	case rec.Next == nil:

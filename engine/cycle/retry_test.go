@@ -6,6 +6,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
@@ -88,6 +90,38 @@ func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 	g.Expect(retry().Decision.Action).To(Equal(Skip))
 	g.Expect(asked).To(Equal(before), "what was sent is charged, and nothing is left")
 	g.Expect(r.Retries.AdmitNext()).To(ConsistOf(client.ObjectKeyFromObject(resource)), "it waits")
+}
+
+// What failed because the API server could not be reached is tried again soon after it is back, however long it was away. What the API server
+// refuses waits longer each time.
+func TestWhatDidNotReachTheAPIServerIsTriedAgainSoon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer  http.HandlerFunc
+		longest types.GomegaMatcher
+	}{
+		"the connection is lost": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, BeNumerically("<=", 5*time.Second)},
+		"an error is answered":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, BeNumerically(">", time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, resource := serving(t, v1alpha1.OperatorBoxSpec{RuntimeSpec: v1alpha1.RuntimeSpec{Resync: &metav1.Duration{Duration: 24 * time.Hour}}}, tc.answer)
+			resource.SetFinalizers(nil) // so that it writes first of all
+			resource.SetAnnotations(nil)
+			st := &state{uid: "u1"}
+			for range 20 {
+				slot := worker.NewSlot(r.Slots)
+				g.Expect(slot.Take(patience(t))).To(BeTrue())
+				c := &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{
+					Key: client.ObjectKeyFromObject(resource), Resource: resource, Plan: r.Plan(), Began: r.Clock.Now(), Decision: Decision{Action: Reconcile},
+				}}
+				g.Expect(c.execute(patience(t))).To(BeTrue())
+				reporting{c}.report(patience(t))
+				slot.Leave()
+				g.Expect(st.last.class).To(Equal(pipeline.Transient))
+			}
+			g.Expect(st.retry.pause).To(tc.longest)
+		})
+	}
 }
 
 // What others have written over a status is put right once per resync, where the status is ours: that of objects of others, and that which code writes,

@@ -52,7 +52,7 @@ func (c *cycle) execute(ctx context.Context) bool {
 	c.conclude(c.laps.Begin(ctx, stage.StepStatus), err)
 	c.laps.Lap(stage.StepStatus, c.record.Status.Err)
 	c.waiters.note(c.record.Key, c.record.Class == pipeline.Permission || reading.Refused())
-	c.record.Requests = sent.Load()
+	c.record.Requests, c.record.Unreached = sent.Requests(), sent.Unreached()
 	return true
 }
 

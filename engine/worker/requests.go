@@ -36,8 +36,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if n, ok := r.Context().Value(sentKey{}).(*atomic.Int64); ok {
-		n.Add(1)
+	sent, counted := r.Context().Value(sentKey{}).(*Sent)
+	if counted {
+		sent.all.Add(1)
 	}
 	// Canceled when the body is closed, and not on return: that would cut off the body while it is read.
 	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
@@ -57,6 +58,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	timed.URL.RawQuery = query.Encode()
 	response, err := t.next.RoundTrip(timed)
 	if err != nil {
+		if counted && ctx.Err() == nil {
+			sent.unreached.Add(1)
+		}
 		return nil, err
 	}
 	answered = true
@@ -88,9 +92,19 @@ func (a *answer) Close() error {
 // sentKey is the key of the counter of requests in a context.
 type sentKey struct{}
 
+// Sent counts the requests of a context. It is safe for concurrent use.
+type Sent struct{ all, unreached atomic.Int64 }
+
+// Requests is how many were sent.
+func (s *Sent) Requests() int64 { return s.all.Load() }
+
+// Unreached says that one of them has not reached the API server, or that the connection was lost before an answer. One that was given up
+// because its answer took too long is none of them: that may be the fault of what it was about, such as a webhook that hangs.
+func (s *Sent) Unreached() bool { return s.unreached.Load() > 0 }
+
 // CountRequests gives a context in which the requests that a Transport sends are counted.
-func CountRequests(ctx context.Context) (counted context.Context, sent *atomic.Int64) {
-	sent = new(atomic.Int64)
+func CountRequests(ctx context.Context) (counted context.Context, sent *Sent) {
+	sent = &Sent{}
 	return context.WithValue(ctx, sentKey{}, sent), sent
 }
 

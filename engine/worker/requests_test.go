@@ -43,7 +43,27 @@ func TestRequestsAreCounted(t *testing.T) {
 	send(ctx)
 	send(t.Context())
 	send(ctx)
-	g.Expect(sent.Load()).To(BeEquivalentTo(2))
+	g.Expect(sent.Requests()).To(BeEquivalentTo(2))
+	g.Expect(sent.Unreached()).To(BeFalse())
+}
+
+func TestRequestsThatDoNotReachTheAPIServerAreTold(t *testing.T) {
+	g := NewWithT(t)
+	lost := errors.New("connection refused")
+	through := NewTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return nil, lost
+	}), NewPlaces(make(chan struct{}, 2)), time.Millisecond)
+	ctx, sent := CountRequests(t.Context())
+	_, err := through.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/slow", http.NoBody)) //nolint:bodyclose // there is no response
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	g.Expect(sent.Unreached()).To(BeFalse(), "a webhook may hang")
+	_, err = through.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)) //nolint:bodyclose // as above
+	g.Expect(err).To(BeIdenticalTo(lost))
+	g.Expect(sent.Unreached()).To(BeTrue())
 }
 
 // count is a limiter that counts.

@@ -13,6 +13,9 @@ import (
 const (
 	firstDelay = 5 * time.Millisecond
 	maxDelay   = 1000 * time.Second
+	// longestUnreached is the longest delay while the API server can't be reached. It is back all at once, and the Retries of each box keep
+	// what has failed meanwhile from being a load.
+	longestUnreached = 5 * time.Second
 )
 
 // Backoff says when a resource is tried again that failed for a reason that may go away by itself: a transient error, or a panic. The
@@ -35,6 +38,16 @@ func (b *Backoff) Next(resync time.Duration) (delay time.Duration, atResync bool
 	b.failures = 0
 	b.restarts++
 	return resync, true
+}
+
+// Unreached gives the time to the next attempt of a resource whose failure says nothing about it: the API server could not be reached. The
+// delays double as others do, up to five seconds, so that the resource is mended soon after the API server is back, however long that takes.
+func (b *Backoff) Unreached(resync time.Duration) time.Duration {
+	delay := min(doubled(firstDelay, b.failures), longestUnreached)
+	if delay < longestUnreached {
+		b.failures++
+	}
+	return min(delay, resync)
 }
 
 // Reset starts over: the resource succeeded.

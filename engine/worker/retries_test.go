@@ -42,6 +42,22 @@ func TestBackoffIsCapped(t *testing.T) {
 	g.Expect(all[9_999]).To(Equal(maxDelay))
 }
 
+func TestDelaysStayShortWhileTheAPIServerCanNotBeReached(t *testing.T) {
+	g := NewWithT(t)
+	var b Backoff
+	for range 1000 {
+		g.Expect(b.Unreached(24 * time.Hour)).To(BeNumerically("<=", longestUnreached))
+	}
+	g.Expect(b.Unreached(24 * time.Hour)).To(Equal(longestUnreached))
+	g.Expect(b.Unreached(time.Second)).To(Equal(time.Second), "no delay is longer than resync")
+	d, atResync := b.Next(24 * time.Hour)
+	g.Expect(d).To(And(BeNumerically(">", longestUnreached), BeNumerically("<", 3*longestUnreached)), "what fails then goes on from there")
+	g.Expect(atResync).To(BeFalse())
+	b.Reset()
+	g.Expect(b.Unreached(24 * time.Hour)).To(Equal(firstDelay))
+	g.Expect(b.Unreached(24 * time.Hour)).To(Equal(2 * firstDelay))
+}
+
 func TestEachRestartDoublesTheFirstDelay(t *testing.T) {
 	g := NewWithT(t)
 	const ms, resync = time.Millisecond, 50 * time.Millisecond

@@ -62,8 +62,8 @@ func TestADenialIsConfirmed(t *testing.T) {
 		reason  string
 	}{
 		"a right that is missing":                       {create, false, &access.Right{User: "a", Verb: "create", Resource: "pods", Namespace: "b"}, pipeline.Permission, "Forbidden"},
-		"a 403 that the review does not confirm":        {create, true, nil, pipeline.Refused, "AdmissionDenied"},
-		"a right to read that was granted meanwhile":    {list, true, nil, pipeline.Transient, ""},
+		"a right to write that the review finds":        {create, true, nil, pipeline.Transient, ""},
+		"a right to read that the review finds":         {list, true, nil, pipeline.Transient, ""},
 		"a 403 that only looks as if it were of a role": {forbidden("this value cannot be used"), false, nil, pipeline.Refused, "AdmissionDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {

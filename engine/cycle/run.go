@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -254,8 +253,9 @@ func (c *cycle) unstorable(result status.Result, err, refused error) (status.Res
 	return c.record.Run.Unstorable(result, err, refused)
 }
 
-// confirmDenial finds the right that an error says is missing, and asks the API server for a review of it. A 403 that the review does
-// not confirm comes from something else, such as an admission webhook or a quota: then the error is of class Refused.
+// confirmDenial finds the right that an error says is missing, and asks the API server for a review of it. A denial that the review does not
+// confirm was one of the moment: the right has been granted meanwhile, or the API server that denied it did not know its roles yet. It may have
+// just started, or be another one than that which was asked for the review. A 403 that names no right is of class Refused.
 func confirmDenial(ctx context.Context, rights Rights, err error) (missing *access.Right, confirmed error) {
 	if err == nil {
 		return nil, nil
@@ -268,12 +268,12 @@ func confirmDenial(ctx context.Context, rights Rights, err error) (missing *acce
 		return nil, step // a review has said so, or another service
 	}
 	missing = pipeline.Denial(step.Err)
-	if missing != nil && !rights.Granted(ctx, *missing) {
+	switch {
+	case missing == nil:
+		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}
+	case rights.Granted(ctx, *missing):
+		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
+	default:
 		return missing, step
 	}
-	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.Verb) {
-		// Admission does not see reads, so that it was RBAC, and the right has been granted meanwhile.
-		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
-	}
-	return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}
 }

@@ -25,6 +25,10 @@ import (
 	enginewatch "github.com/orkspace/orkestra/engine/watch"
 )
 
+// doubtful is how long a right that was there a moment ago is believed to be lost: an API server that starts denies everything to accounts until
+// it has read its roles. Then it is asked for again, after a pause that doubles, until that would be access.RetryInterval.
+const doubtful = 2 * time.Second
+
 // settle is how long changes are gathered before rights are asked for anew. A role and its binding are two changes, and the API server's
 // own authorizer learns of both by a watch as well.
 const settle = time.Second
@@ -38,12 +42,14 @@ type Watch struct {
 	client  metadata.Interface
 	reviews *access.Reviews
 	clock   clock.Clock
-	changed func(context.Context)
 	heard   chan struct{} // something has changed
+
+	mu      sync.Mutex
+	changed func(context.Context) // guarded by mu: it is called once at a time
 }
 
-// NewWatch makes one that does nothing before it is started. changed is called, by the goroutine of Start, when rights may have changed that
-// somebody waits for; what was refused before is forgotten by then. Nobody else may read reviews.Denied.
+// NewWatch makes one that does nothing before it is started. changed is called, once at a time while Start runs, when rights may have changed that
+// somebody waits for; what was refused before is forgotten by then. Nobody else may read reviews.Denied and reviews.Lost.
 func NewWatch(config *rest.Config, reviews *access.Reviews, clk clock.Clock, changed func(context.Context)) (*Watch, error) {
 	watching := rest.CopyConfig(config)
 	watching.QPS = -1
@@ -63,6 +69,9 @@ func (*Watch) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (w *Watch) Start(ctx context.Context) error {
+	var doubting sync.WaitGroup
+	defer doubting.Wait()
+	doubting.Go(func() { w.doubt(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,6 +81,34 @@ func (w *Watch) Start(ctx context.Context) error {
 				w.follow(ctx)
 			}
 		}
+	}
+}
+
+// doubt has rights asked for again soon that were lost.
+func (w *Watch) doubt(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.reviews.Lost():
+		}
+		for pause := doubtful; pause < access.RetryInterval; pause *= 2 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.clock.After(pause):
+			}
+			w.askAnew(ctx)
+		}
+	}
+}
+
+// askAnew forgets what was refused, and tells those who wait for it, if anybody does.
+func (w *Watch) askAnew(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reviews.DropRefusals() {
+		w.changed(ctx)
 	}
 }
 
@@ -135,9 +172,7 @@ func (w *Watch) gather(ctx context.Context) {
 		case <-w.heard: // what came meanwhile is part of this round
 		default:
 		}
-		if w.reviews.DropRefusals() { // otherwise nobody waits for a right
-			w.changed(ctx)
-		}
+		w.askAnew(ctx)
 		last, pause = w.clock.Now(), min(2*pause, access.RetryInterval)
 	}
 }

@@ -204,6 +204,34 @@ func TestChangesThatDoNotEndAreGathered(t *testing.T) {
 	})
 }
 
+// An API server that has just started denies what it will grant a moment later.
+func TestARightThatIsLostIsAskedForAgainSoon(t *testing.T) {
+	running(t, func(g *WithT, c *cluster) {
+		manager := c.reviews.Of(identity.Account{}, "")
+		c.refuse("list clusterrolebindings") // without the watch
+		g.Expect(manager.Granted(t.Context(), right)).To(BeTrue())
+		c.refuse("create configmaps", "list clusterrolebindings")
+		c.wait()
+		g.Expect(manager.Lost(right)).To(BeTrue())
+		began := time.Since(c.began)
+		after(time.Minute)
+		g.Expect(c.told()).To(Equal([]time.Duration{began + 2*time.Second, began + 6*time.Second, began + 14*time.Second}), "and then no more: it is gone")
+		c.wait()
+		after(time.Minute)
+		g.Expect(c.told()).To(HaveLen(3), "what was not there a moment ago is believed to be refused")
+
+		c.refuse("list clusterrolebindings")
+		c.wait()
+		c.refuse("create configmaps", "list clusterrolebindings")
+		g.Expect(manager.Lost(right)).To(BeTrue())
+		c.wait()
+		c.refuse("list clusterrolebindings")
+		after(time.Minute)
+		g.Expect(c.told()).To(HaveLen(4), "nobody waits for it any more")
+		g.Expect(manager.Granted(t.Context(), right)).To(BeTrue())
+	})
+}
+
 func TestWithoutTheRightItIsAskedForNowAndThen(t *testing.T) {
 	running(t, func(g *WithT, c *cluster) {
 		c.refuse("create configmaps", "list clusterrolebindings")

@@ -39,6 +39,7 @@ type Reviews struct {
 	client Creator
 	clock  clock.PassiveClock
 	denied chan struct{}      // has something in it when a right was refused since it was last read
+	missed chan struct{}      // has something in it when a right was lost since it was last read
 	asking singleflight.Group // by question: boxes that start together, and resources that wait, ask for the same ones
 
 	mu      sync.Mutex
@@ -67,7 +68,7 @@ func (q question) key() string {
 
 // NewReviews gives a store without answers.
 func NewReviews(c Creator, clk clock.PassiveClock) *Reviews {
-	return &Reviews{client: c, clock: clk, denied: make(chan struct{}, 1), granted: map[question]time.Time{}, refused: map[question]refusal{}, sweep: sweepAt}
+	return &Reviews{client: c, clock: clk, denied: make(chan struct{}, 1), missed: make(chan struct{}, 1), granted: map[question]time.Time{}, refused: map[question]refusal{}, sweep: sweepAt}
 }
 
 // Of gives the rights of an account that acts for a box; those of the manager for the zero account. A nil *Reviews believes every denial.
@@ -123,15 +124,23 @@ func (r *Reviews) note(want question, allowed, answered bool) {
 	}
 	r.refused[want] = refusal{at: r.clock.Now(), answered: answered}
 	if answered {
-		select {
-		case r.denied <- struct{}{}:
-		default: // nobody has read the last one yet
-		}
+		tell(r.denied)
+	}
+}
+
+// tell puts something into a channel, unless nobody has read yet what is in it.
+func tell(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
 // Denied tells that a right was refused: somebody waits for it. It is for one reader.
 func (r *Reviews) Denied() <-chan struct{} { return r.denied }
+
+// Lost tells that a right was refused that was believed to be there. It is for one reader.
+func (r *Reviews) Lost() <-chan struct{} { return r.missed }
 
 // DropRefusals has all that was refused asked for anew, because rights may have changed, and says whether there was any.
 func (r *Reviews) DropRefusals() bool {
@@ -186,6 +195,9 @@ func (r *Reviews) lost(missing question) (believed bool) {
 			delete(r.granted, known)
 			believed = true
 		}
+	}
+	if believed {
+		tell(r.missed)
 	}
 	return believed
 }

@@ -94,6 +94,17 @@ func data(m Measured, now time.Time) expr.Data {
 	return expr.Data{rootStatus: measured, rootMetrics: measured, rootTime: clock}
 }
 
+// named gives the fields that conditions read: `status.queueDepth, time.hour`.
+func named(paths []expr.Path) string {
+	var fields []string
+	for _, p := range paths {
+		if len(p) > 1 {
+			fields = append(fields, p.String())
+		}
+	}
+	return strings.Join(fields, ", ")
+}
+
 // shown says what conditions have read: `status.queueDepth is 512, time.hour is 3`.
 func shown(paths []expr.Path, d expr.Data) string {
 	var parts []string

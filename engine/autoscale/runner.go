@@ -211,11 +211,15 @@ func (r *Runner) Reconciled(took time.Duration, failed bool) {
 	}
 }
 
-// Measured says whether limits are replaced, and how often that has changed; ok is false where there is no rule.
-func (r *Runner) Measured() (active bool, changes int, ok bool) {
+// Measured says whether limits are replaced, by which fields (those that the conditions read, as `status.queueDepth, time.hour`, whatever their
+// values), and how often that has changed; ok is false where there is no rule.
+func (r *Runner) Measured() (active bool, reason string, changes int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state.Active, r.changes, r.rule != nil
+	if r.rule == nil {
+		return false, "", r.changes, false
+	}
+	return r.state.Active, named(r.rule.gate.Paths()), r.changes, true
 }
 
 // tellLocked tells the box of a change.

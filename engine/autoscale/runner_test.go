@@ -112,6 +112,8 @@ func TestLimitsAreReplacedAndGoBack(t *testing.T) {
 		g.Expect(status.Reason).To(Equal("status.queueDepth is 500"))
 		g.Expect(*status.Workers).To(BeEquivalentTo(12))
 		g.Expect(status.QueueDepth).To(BeNil())
+		active, reason, changes, ok := r.Measured()
+		g.Expect([]any{active, reason, changes, ok}).To(Equal([]any{true, "status.queueDepth", 1, true}), "what was measured is no part of a label")
 		b.queue(0)
 		after(39 * time.Second) // looks at 20, 30, 40
 		g.Expect(b.workers()).To(Equal(12), "it is cooling down")
@@ -131,6 +133,8 @@ func TestWithoutARuleNobodyLooks(t *testing.T) {
 		g.Expect(b.panics).To(BeZero())
 		g.Expect(b.limits).To(Equal([]Limits{ofSpec}))
 		g.Expect(r.seen.durations).To(BeEmpty())
+		_, _, _, ok := r.Measured()
+		g.Expect(ok).To(BeFalse())
 	})
 }
 

@@ -105,8 +105,10 @@ func ofQueues() []Series {
 				"Boxes without queue.fairness: Namespace have none",
 		},
 		{
-			Name: "orkestra_autoscale_active", Type: Gauge, Labels: []string{labelBox}, Unit: unitFlag,
-			Help: "1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none",
+			Name: "orkestra_autoscale_active", Type: Gauge, Labels: []string{labelBox, "reason"}, Unit: unitFlag,
+			Help: "1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none. " +
+				"The reason is the fields that the conditions read, such as status.queueDepth, time.hour, " +
+				"without their values, which CRDHealth has",
 		},
 		{
 			Name: "orkestra_autoscale_changes_total", Type: Counter, Labels: []string{labelBox}, Unit: "changes",

@@ -26,7 +26,7 @@ func recordAll(r *Recorder, box string) {
 	r.Contended(box, 2)
 	r.Requested(box, "apply", 201)
 	r.Requested(box, "get", 0)
-	r.MeasureAutoscale(box, func() (bool, int, bool) { return true, 3, true })
+	r.MeasureAutoscale(box, func() (bool, string, int, bool) { return true, "time.hour", 3, true })
 	r.MeasureWaits(box, func() ([]Wait, bool) { return []Wait{{Namespace: "team-a", Longest: time.Second}}, true })
 	r.SetResources(box, v1alpha1.ResourceCounts{Total: 5, Ready: 3, Failing: 1, Waiting: 2})
 	r.SetState(box, v1alpha1.HealthDegraded)

@@ -44,8 +44,7 @@ func (s *seen) list(ctx context.Context, live client.Reader, box string, list cl
 	raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	err := live.List(ctx, list, append(of, &client.ListOptions{Raw: raw})...)
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		// The API server has not come that far, in all the time that the client has tried again: as a rule, because etcd was restored from a
-		// backup.
+		// The API server has not come that far, and client-go has tried again for up to 40 s: as a rule, because etcd was restored from a backup.
 		return s.now(ctx, live, list, of...)
 	}
 	return err //nolint:wrapcheck // callers say what they list

@@ -261,7 +261,8 @@ func objectsOf(items []any) []*packed.Object {
 func (i *informer) awaitKind(ctx context.Context) {
 	limit := firstAnswer
 	probe := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+		// client-go would log an answer that the limit cuts off, though another probe follows.
+		ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logr.Discard()), limit)
 		defer cancel()
 		_, err := i.requests().List(ctx, metav1.ListOptions{FieldSelector: noObject, Limit: 1, ResourceVersion: "0"})
 		if ctx.Err() != nil {

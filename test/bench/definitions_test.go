@@ -30,8 +30,8 @@ type definitions struct {
 	name func(group, kind string) string
 	// text is YAML of all objects; the children are three, and one holds a text.
 	text func(group, kind, text string) string
-	// chain is YAML of all objects where children wait for each other.
-	chain func(group, kind string) string
+	// chain is YAML of all objects where some children wait for each other.
+	chain func(group, kind string, links int) string
 }
 
 // boxDefinitions are boxes that bring their CRDs.
@@ -42,8 +42,8 @@ func boxDefinitions() *definitions {
 		text: func(group, kind, text string) string {
 			return fmt.Sprintf(definingHead+threeChildren, lowered(kind), group, kind, text)
 		},
-		chain: func(group, kind string) string {
-			return fmt.Sprintf(definingHead, lowered(kind), group, kind) + chainedChildren()
+		chain: func(group, kind string, links int) string {
+			return fmt.Sprintf(definingHead, lowered(kind), group, kind) + chainedChildren(links)
 		},
 	}
 }

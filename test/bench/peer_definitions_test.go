@@ -81,7 +81,7 @@ func graphDefinitions() *definitions {
 		kinds: []schema.GroupVersionKind{{Group: "kro.run", Version: "v1alpha1", Kind: "ResourceGraphDefinition"}}, ready: "Ready",
 		name: func(_, kind string) string { return lowered(kind) },
 		text: func(group, kind, text string) string { return fmt.Sprintf(graph, lowered(kind), group, kind, text) },
-		chain: func(group, kind string) string {
+		chain: func(group, kind string, links int) string {
 			b := &strings.Builder{}
 			fmt.Fprintf(b, "apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nmetadata: {name: %s}\nspec:\n  schema: {apiVersion: v1, group: %s, kind: %s, spec: {host: string}}\n  resources:\n",
 				lowered(kind), group, kind)
@@ -110,6 +110,6 @@ func compositeDefinitions() *definitions {
 		ready: "Established",
 		name:  func(group, kind string) string { return lowered(kind) + "s." + group },
 		text:  func(group, kind, value string) string { return text(group, kind, fmt.Sprintf("text: %q", value)) },
-		chain: func(group, kind string) string { return text(group, kind, fmt.Sprintf("links: %d", links)) },
+		chain: func(group, kind string, links int) string { return text(group, kind, fmt.Sprintf("links: %d", links)) },
 	}
 }

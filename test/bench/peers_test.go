@@ -145,7 +145,7 @@ func (u *turn) newOfDefined() error {
 		return err
 	}
 	defer func() { following.stop() }()
-	for kind, text := range map[string]string{u.kind: u.define("b"), u.chained: u.defining.chain(noiseGroup, u.chained)} {
+	for kind, text := range map[string]string{u.kind: u.define("b"), u.chained: u.defining.chain(noiseGroup, u.chained, u.t.links)} {
 		if err := u.make(u.b, text); err != nil {
 			return err
 		}

@@ -20,6 +20,8 @@ type settings struct {
 	burst int
 	// samples is how often one thing is done after another, for quantiles: BENCH_SAMPLES.
 	samples int
+	// links are those of a chain of children, each of which waits for the one before it: BENCH_LINKS.
+	links int
 	// many is how many boxes are made at once: BENCH_BOXES. Ten more are there when memory is read.
 	many int
 	// growth is how many resources are made first where more are made then: BENCH_GROWTH.
@@ -49,7 +51,7 @@ func readSettings(b *testing.B) settings {
 	b.Helper()
 	return settings{
 		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"), steps: expression(b, "BENCH_STEPS"),
-		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
+		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60), links: number(b, "BENCH_LINKS", 8),
 		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
 		listed: number(b, "BENCH_LISTED", 50000), pages: number(b, "BENCH_PAGES", 200), pageBoxes: number(b, "BENCH_PAGE_BOXES", 300), failing: number(b, "BENCH_FAILING", 1000),
 		restartBoxes: number(b, "BENCH_RESTART_BOXES", 50), restartEach: number(b, "BENCH_RESTART_EACH", 40),

@@ -20,9 +20,6 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 )
 
-// links are those of the chain.
-const links = 8
-
 // sideBox makes three ConfigMaps, with one text that a benchmark changes.
 const sideBox = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
@@ -53,7 +50,7 @@ func measureSides(b *testing.B, t *sheet) {
 	b.Helper()
 	p := newPlane(b)
 	p.applyKinds(b, "Applied", "Chained", "Handwritten")
-	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained"))
+	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained", t.links))
 	must(b, err)
 	p.takeTurns(b, t, inSides, p.contenders(b, t), []step{
 		{"new", true, (*turn).newOnes}, {"burst", true, (*turn).burst}, {"drift", true, (*turn).drift}, {"back", true, (*turn).back}, {"storm", true, (*turn).storm},
@@ -63,12 +60,12 @@ func measureSides(b *testing.B, t *sheet) {
 }
 
 // chainBox makes a chain of ConfigMaps: each waits for the one before it, and holds its UID.
-func chainBox(name string) string {
-	return fmt.Sprintf("apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %s}\nspec:\n  crd: {name: %ss.noise.example.com}\n  onReconcile:\n    configmaps:\n", name, name) + chainedChildren()
+func chainBox(name string, links int) string {
+	return fmt.Sprintf("apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %s}\nspec:\n  crd: {name: %ss.noise.example.com}\n  onReconcile:\n    configmaps:\n", name, name) + chainedChildren(links)
 }
 
 // chainedChildren are the declarations of such a box.
-func chainedChildren() string {
+func chainedChildren(links int) string {
 	b := &strings.Builder{}
 	for i := range links {
 		fmt.Fprintf(b, "    - {id: n%d, name: \"{{ .metadata.name }}-%d\"", i, i)
@@ -319,7 +316,7 @@ func (u *turn) noOp() error {
 // chain makes resources whose children wait for each other, one after another.
 func (u *turn) chain() error {
 	took, _, counts, err := u.oneByOne(namesOf(u.chained, u.name, u.t.samples), func(name string) (time.Duration, error) {
-		last := fmt.Sprintf("%s-%d", name, links-1)
+		last := fmt.Sprintf("%s-%d", name, u.t.links-1)
 		return u.awaited(configMaps, last, "there", func() error { return u.kube.Create(u.b.Context(), noiseOf(u.chained, name)) },
 			func(event watch.Event, _ *unstructured.Unstructured) bool { return event.Type == watch.Added })
 	})

@@ -25,7 +25,7 @@ import (
 	enginewatch "github.com/orkspace/orkestra/engine/watch"
 )
 
-// doubtful is how long a right that was there a moment ago is believed to be lost: an API server that starts denies everything to accounts until
+// doubtful is how long a right that has been granted before is believed to be lost: an API server that starts denies everything to accounts until
 // it has read its roles. Then it is asked for again, after a pause that doubles, until that would be access.RetryInterval.
 const doubtful = 2 * time.Second
 
@@ -84,7 +84,8 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// doubt has rights asked for again soon that were lost.
+// doubt has rights asked for again soon that were lost: three times, and not again before access.RetryInterval has passed, so that a right which
+// comes and goes all the time costs those who wait three rounds in half a minute.
 func (w *Watch) doubt(ctx context.Context) {
 	for {
 		select {
@@ -99,6 +100,11 @@ func (w *Watch) doubt(ctx context.Context) {
 			case <-w.clock.After(pause):
 			}
 			w.askAnew(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.clock.After(access.RetryInterval):
 		}
 	}
 }
@@ -150,7 +156,7 @@ func (w *Watch) follow(ctx context.Context) {
 }
 
 // gather waits for changes, and hands those on together that come within the pause. Where changes do not end, the pauses double up to
-// RetryInterval: a cluster whose roles change all the time costs those who wait twice the requests at most.
+// RetryInterval: a cluster whose roles change all the time costs those who wait a round each RetryInterval, beside those of their own.
 func (w *Watch) gather(ctx context.Context) {
 	pause := settle
 	last := w.clock.Now()

@@ -232,6 +232,22 @@ func TestARightThatIsLostIsAskedForAgainSoon(t *testing.T) {
 	})
 }
 
+func TestARightThatComesAndGoesIsAskedForNowAndThen(t *testing.T) {
+	running(t, func(g *WithT, c *cluster) {
+		manager := c.reviews.Of(identity.Account{}, "")
+		for range 10 * 60 {
+			c.refuse()
+			c.reviews.DropRefusals()
+			g.Expect(manager.Granted(t.Context(), right)).To(BeTrue())
+			c.refuse("create configmaps", "list clusterrolebindings")
+			c.wait()
+			manager.Lost(right)
+			after(time.Second)
+		}
+		g.Expect(len(c.told())).To(And(BeNumerically(">", 50), BeNumerically("<=", 3*600/29+3)), "three rounds in 29 seconds")
+	})
+}
+
 func TestWithoutTheRightItIsAskedForNowAndThen(t *testing.T) {
 	running(t, func(g *WithT, c *cluster) {
 		c.refuse("create configmaps", "list clusterrolebindings")

@@ -56,7 +56,8 @@ func (h Holder) Missing(ctx context.Context, rules []v1alpha1.RequiredRule) ([]R
 }
 
 // Granted says whether a right is there that was missing. While the API server can't be asked, it is not: what waits for the right goes on
-// waiting. It costs one review per right and RetryInterval, however many resources wait for it.
+// waiting. While it is refused it costs one review per right and RetryInterval, however many resources wait for it. A grant is not remembered here,
+// since the API server has just denied a request.
 func (h Holder) Granted(ctx context.Context, want Right) bool {
 	if h.reviews == nil {
 		return false

@@ -18,7 +18,7 @@ func TestBoxesWithAutoscaleHaveSeriesOfIt(t *testing.T) {
 	r.MeasureAutoscale("calm", func() (bool, string, int, bool) { return false, "time.hour", 2, true })
 	r.MeasureAutoscale("busy", func() (bool, string, int, bool) { return true, "status.queueDepth, time.hour", 3, true })
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP orkestra_autoscale_active 1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none. The reason is the fields that the conditions read, such as status.queueDepth, time.hour, without their values, which CRDHealth has
+# HELP orkestra_autoscale_active 1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none. The reason lists every field that the conditions read, such as status.queueDepth, time.hour, whether or not it decided; the values are in CRDHealth
 # TYPE orkestra_autoscale_active gauge
 orkestra_autoscale_active{box="busy",reason="status.queueDepth, time.hour"} 1
 orkestra_autoscale_active{box="calm",reason="time.hour"} 0

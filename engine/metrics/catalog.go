@@ -107,8 +107,8 @@ func ofQueues() []Series {
 		{
 			Name: "orkestra_autoscale_active", Type: Gauge, Labels: []string{labelBox, "reason"}, Unit: unitFlag,
 			Help: "1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none. " +
-				"The reason is the fields that the conditions read, such as status.queueDepth, time.hour, " +
-				"without their values, which CRDHealth has",
+				"The reason lists every field that the conditions read, such as status.queueDepth, time.hour, " +
+				"whether or not it decided; the values are in CRDHealth",
 		},
 		{
 			Name: "orkestra_autoscale_changes_total", Type: Counter, Labels: []string{labelBox}, Unit: "changes",

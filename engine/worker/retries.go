@@ -40,8 +40,8 @@ func (b *Backoff) Next(resync time.Duration) (delay time.Duration, atResync bool
 	return resync, true
 }
 
-// Unreached gives the time to the next attempt of a resource whose failure says nothing about it: the API server could not be reached. The
-// delays double as others do, up to five seconds, so that the resource is mended soon after the API server is back, however long that takes.
+// Unreached gives the time to the next attempt of a resource whose failure most likely has nothing to do with it: the API server could not be
+// reached. The delays double as others do, up to five seconds, so that the resource is mended soon after the API server is back, however long that takes.
 func (b *Backoff) Unreached(resync time.Duration) time.Duration {
 	delay := min(doubled(firstDelay, b.failures), longestUnreached)
 	if delay < longestUnreached {

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -38,7 +39,11 @@ func measureOutage(b *testing.B, t *sheet) {
 	must(b, err)
 	cutting := func(last string) func() error {
 		return func() error {
-			t.Note("Watches of the manager that were cut at once: %d.", watches.cut(last))
+			ended := watches.cut(last)
+			if ended == 0 {
+				return errors.New("the manager has no watch that could be cut")
+			}
+			t.Note("Watches of the manager that were cut at once: %d.", ended)
 			return nil
 		}
 	}

@@ -61,7 +61,6 @@ func (c *cutter) wrap(next http.RoundTripper) http.RoundTripper {
 
 // pass hands over what the API server says, event by event, until one side ends.
 func (w *openWatch) pass(to *io.PipeWriter) {
-	defer w.done()
 	lines := bufio.NewReader(w.source)
 	for {
 		part, err := w.next(lines)
@@ -76,7 +75,8 @@ func (w *openWatch) pass(to *io.PipeWriter) {
 	last := w.last
 	w.mu.Unlock()
 	_, _ = io.WriteString(to, last) // where the client has closed it nobody reads this
-	_ = to.Close()                  // never fails
+	w.done()
+	_ = to.Close() // never fails
 }
 
 // next reads an event, or what there is where events are not lines.

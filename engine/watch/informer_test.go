@@ -3,6 +3,9 @@ package watch
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,7 +24,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
 )
 
 func refused() error {
@@ -169,6 +176,30 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 		g.Expect(limits[:3]).To(Equal([]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}))
 		g.Expect(limits[11]).To(Equal(30*time.Second), "a slow API server gets its time")
 	})
+}
+
+// client-go logs an answer that ends before its time as an error, and another probe follows.
+func TestAnAnswerThatAProbeCutsOffIsNoError(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		g.Expect(http.NewResponseController(w).Flush()).To(Succeed())
+		if asked.Add(1) == 1 {
+			<-r.Context().Done()
+			return
+		}
+		_, err := io.WriteString(w, `{"kind":"CupList","apiVersion":"test.example.com/v1","metadata":{},"items":[]}`)
+		g.Expect(err).NotTo(HaveOccurred())
+	}))
+	defer server.Close()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	g.Expect(err).NotTo(HaveOccurred())
+	i := newInformer(Config{Client: client, Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
+	var lines []string
+	i.awaitKind(klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})))
+	g.Expect(asked.Load()).To(BeNumerically(">", 1))
+	g.Expect(lines).To(BeEmpty())
 }
 
 func TestStopWaitsForListsInFlight(t *testing.T) {

@@ -93,19 +93,20 @@ func (w *Watch) doubt(ctx context.Context) {
 			return
 		case <-w.reviews.Lost():
 		}
-		for pause := doubtful; pause < access.RetryInterval; pause *= 2 {
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.clock.After(pause):
-			}
+		for pause := doubtful; pause < access.RetryInterval && w.rest(ctx, pause); pause *= 2 {
 			w.askAnew(ctx)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.clock.After(access.RetryInterval):
-		}
+		w.rest(ctx, access.RetryInterval)
+	}
+}
+
+// rest says false where ctx ends before the pause does.
+func (w *Watch) rest(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.clock.After(pause):
+		return true
 	}
 }
 
@@ -169,10 +170,8 @@ func (w *Watch) gather(ctx context.Context) {
 		if w.clock.Since(last) > access.RetryInterval {
 			pause = settle
 		}
-		select {
-		case <-ctx.Done():
+		if !w.rest(ctx, pause) {
 			return
-		case <-w.clock.After(pause):
 		}
 		select {
 		case <-w.heard: // what came meanwhile is part of this round

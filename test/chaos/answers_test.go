@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +30,8 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, f fate) (done bool
 		p.count(f.fault)
 		g.pause(r.Context(), time.Duration(f.draw*float64(longestLatency)))
 		return false
+	case denied:
+		status(w, http.StatusForbidden, "Forbidden", denial(r))
 	case tooMany:
 		status(w, http.StatusTooManyRequests, "TooManyRequests", "chaos: too many requests")
 	case internal:
@@ -54,6 +58,39 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, f fate) (done bool
 	}
 	p.count(f.fault)
 	return true
+}
+
+// denial is what the authorizer says of a request.
+func denial(r *http.Request) string {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if parts[0] == "api" {
+		parts = slices.Insert(parts, 1, "") // the core group
+	}
+	if len(parts) < 4 {
+		return fmt.Sprintf("forbidden: User %q cannot get path %q", "chaos", r.URL.Path)
+	}
+	group, parts, where := parts[1], parts[3:], " at the cluster scope"
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts, where = parts[2:], fmt.Sprintf(" in the namespace %q", parts[1])
+	}
+	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
+	of := parts[0] + "." + group
+	switch {
+	case verb == "" && r.URL.Query().Get("watch") != "":
+		verb = "watch"
+	case verb == "" && len(parts) == 1:
+		verb = "list"
+	case verb == "":
+		verb = "get"
+	}
+	what := parts[0]
+	if len(parts) > 1 {
+		of += fmt.Sprintf(" %q", parts[1])
+	}
+	if len(parts) > 2 {
+		what += "/" + parts[2]
+	}
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q%s", strings.Replace(of, ". ", " ", 1), "chaos", verb, what, group, where)
 }
 
 // answer passes on what the API server said, or loses it.

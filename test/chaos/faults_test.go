@@ -22,6 +22,7 @@ const (
 	internal    fault = "500"
 	unavailable fault = "503"
 	resetBefore fault = "connection reset before the request"
+	denied      fault = "403 of an API server that has not read its roles"
 	slowDeath   fault = "no answer until the client gives up (what was asked for was done)"
 
 	// Of writes.
@@ -63,14 +64,14 @@ const (
 // rates are how often a fault befalls a request where a seed uses it: from rare to often.
 var rates = map[class]map[fault][2]float64{
 	read: {
-		latency: {0.01, 0.1}, tooMany: {0.002, 0.01}, internal: {0.005, 0.05}, unavailable: {0.005, 0.05}, resetBefore: {0.005, 0.05},
+		denied: {0.002, 0.02}, latency: {0.01, 0.1}, tooMany: {0.002, 0.01}, internal: {0.005, 0.05}, unavailable: {0.005, 0.05}, resetBefore: {0.005, 0.05},
 		slowDeath: {0.0005, 0.002}, cutBody: {0.005, 0.05}, brokenJSON: {0.005, 0.05}, staleList: {0.5, 1},
 	},
 	write: {
-		latency: {0.01, 0.1}, tooMany: {0.002, 0.01}, internal: {0.005, 0.05}, unavailable: {0.005, 0.05}, resetBefore: {0.005, 0.05},
+		denied: {0.005, 0.05}, latency: {0.01, 0.1}, tooMany: {0.002, 0.01}, internal: {0.005, 0.05}, unavailable: {0.005, 0.05}, resetBefore: {0.005, 0.05},
 		slowDeath: {0.0005, 0.002}, conflict: {0.01, 0.08}, resetAfter: {0.01, 0.08}, timeout504: {0.01, 0.08}, brokenReply: {0.005, 0.05},
 	},
-	watching: {latency: {0.05, 0.2}, tooMany: {0.01, 0.05}, internal: {0.02, 0.2}, unavailable: {0.02, 0.2}, resetBefore: {0.02, 0.2}, refuseList: {0.3, 0.8}},
+	watching: {denied: {0.01, 0.1}, latency: {0.05, 0.2}, tooMany: {0.01, 0.05}, internal: {0.02, 0.2}, unavailable: {0.02, 0.2}, resetBefore: {0.02, 0.2}, refuseList: {0.3, 0.8}},
 	streamed: {cutWatch: {0.002, 0.02}, partialEvent: {0.001, 0.01}, expired: {0.001, 0.01}, heldWatch: {0.005, 0.05}},
 }
 
@@ -91,11 +92,15 @@ type plan struct {
 
 func newPlan(seed uint64) *plan {
 	p := &plan{seed: seed, rates: map[class]map[fault]float64{}, asked: map[string]int{}, counts: map[fault]int{}}
-	rng := rand.New(rand.NewPCG(seed, 1))
+	older, later := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 4)) // what came later changes nothing of what a seed had before
 	uses := map[fault]bool{}
 	for _, c := range []class{read, write, watching, streamed} {
 		p.rates[c] = map[fault]float64{}
 		for _, f := range slices.Sorted(maps.Keys(rates[c])) {
+			rng := older
+			if f == denied {
+				rng = later
+			}
 			if _, drawn := uses[f]; !drawn {
 				uses[f] = rng.Float64() < usual
 			}

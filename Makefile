@@ -190,6 +190,8 @@ lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer ru
 
 # The tests of the cluster read this.
 test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
+# Gomega waits for one second by default, which a goroutine may wait for a core on a busy machine.
+test race: export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT := 20s
 
 # Without interception of output, so that a process that crashes says why.
 E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=60m --no-color --output-interceptor-mode=none \

@@ -95,7 +95,7 @@ func (u *turn) definedGone() error {
 	}
 	gone := func() error {
 		for _, name := range u.boxes {
-			if err := u.none(u.b.Context(), schema.GroupVersionKind{Group: boxGroup, Version: "v1", Kind: kindOf(name) + "List"}, 0); err != nil {
+			if err := u.none(u.b.Context(), schema.GroupVersionKind{Group: boxGroup, Version: "v1", Kind: kindOf(name) + "List"}); err != nil {
 				return err
 			}
 		}

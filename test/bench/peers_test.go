@@ -69,7 +69,7 @@ func BenchmarkPeers(b *testing.B) {
 			return err
 		}
 		for _, kind := range []string{u.kind, u.chained} { // without its definition, nobody would take a finalizer away
-			eventually(u.b, func() error { return u.none(u.b.Context(), noiseKind(kind+"List"), 0) })
+			eventually(u.b, func() error { return u.none(u.b.Context(), noiseKind(kind+"List")) })
 		}
 		return u.undefined()
 	})

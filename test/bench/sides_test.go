@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -394,27 +395,47 @@ func (u *turn) deleted() error {
 	return nil
 }
 
-// cleared removes what the turn has made, so that the next contender begins as this one did.
+// cleared removes what the turn has made, so that the next contender begins as this one did. It waits for as long as something goes.
 func (u *turn) cleared() error {
-	for _, kind := range []string{u.kind, u.chained} {
-		if err := u.kube.DeleteAllOf(u.b.Context(), noiseOf(kind, ""), client.InNamespace("default")); err != nil {
-			return err
+	ctx := u.b.Context()
+	least, since := math.MaxInt, time.Now()
+	for {
+		var failed error
+		for _, kind := range []string{u.kind, u.chained} {
+			// The API server ends a deletion of thousands after a minute, so the rest is asked for again.
+			failed = errors.Join(failed, u.kube.DeleteAllOf(ctx, noiseOf(kind, ""), client.InNamespace("default")))
 		}
+		left, err := u.count(ctx, configMaps.GroupVersion().WithKind("ConfigMapList"))
+		left-- // kube-root-ca.crt stays
+		switch failed = errors.Join(failed, err); {
+		case failed == nil && left <= 0:
+			return nil
+		case err == nil && left < least:
+			least, since = left, time.Now()
+		case ctx.Err() != nil || time.Since(since) > patience:
+			return errors.Join(failed, fmt.Errorf("%d ConfigMaps are left, and none has gone for %s", left, patience))
+		}
+		time.Sleep(200 * time.Millisecond)
 	}
-	eventually(u.b, func() error { return u.none(u.b.Context(), configMaps.GroupVersion().WithKind("ConfigMapList"), 1) }) // kube-root-ca.crt stays
+}
+
+// none is an error while there is an object of a kind. The garbage collector takes processor time, too.
+func (p *plane) none(ctx context.Context, kind schema.GroupVersionKind) error {
+	n, err := p.count(ctx, kind)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		time.Sleep(200 * time.Millisecond)
+		return fmt.Errorf("%d of %s are left, wanted none", n, kind.Kind)
+	}
 	return nil
 }
 
-// none is an error while there are more objects of a kind than stay for ever. The garbage collector takes processor time, too.
-func (p *plane) none(ctx context.Context, kind schema.GroupVersionKind, stay int) error {
-	left := &metav1.PartialObjectMetadataList{}
-	left.SetGroupVersionKind(kind)
-	if err := p.kube.List(ctx, left, client.InNamespace("default")); err != nil {
-		return err
-	}
-	if n := len(left.Items); n > stay {
-		time.Sleep(200 * time.Millisecond)
-		return fmt.Errorf("%d of %s are left, wanted %d", n, kind.Kind, stay)
-	}
-	return nil
+// count is how many objects of a kind there are.
+func (p *plane) count(ctx context.Context, kind schema.GroupVersionKind) (int, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(kind)
+	err := p.kube.List(ctx, all, client.InNamespace("default"))
+	return len(all.Items), err
 }

@@ -112,6 +112,6 @@ func (u *turn) websitesGone() error {
 	if err := u.kube.DeleteAllOf(u.b.Context(), website(""), client.InNamespace("default")); err != nil {
 		return err
 	}
-	eventually(u.b, func() error { return u.none(u.b.Context(), appsv1.SchemeGroupVersion.WithKind("DeploymentList"), 0) })
+	eventually(u.b, func() error { return u.none(u.b.Context(), appsv1.SchemeGroupVersion.WithKind("DeploymentList")) })
 	return nil
 }

@@ -129,7 +129,8 @@ func (s *deeds) offered(ctx context.Context, p *page, o *deedObject, sees bool) 
 }
 
 // order has somebody order an action, and gives the status. Going back and a release would take long to be over, so these are ordered of a box, and of
-// a resource, that was another one: who may not do it is refused as always, and who may is told that it has changed.
+// a resource, that was another one: who may not do it is refused as always, and who may is told that it has changed. What was done to a box is known to the
+// manager when this returns.
 func (s *deeds) order(ctx context.Context, p *page, o *deedObject, action api.ActionName) int {
 	GinkgoHelper()
 	order := api.Order{UID: o.uid}
